@@ -1,0 +1,22 @@
+"""What every bench prints first: the machine and the file it was run on."""
+
+import os
+import platform
+from pathlib import Path
+
+
+def cpu_model() -> str:
+    """The CPU's name as the system gives it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def print_header(path: str, **settings: object) -> None:
+    """Prints machine, file and settings."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    print(f"machine  {cpu_model()}, {cores} cores, {platform.system()} {platform.machine()}")
+    print(f"file     {Path(path).name}, {Path(path).stat().st_size / 1e9:.2f} GB")
+    print("settings " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items()), flush=True)

@@ -1,0 +1,36 @@
+"""DeepSeek-V4 models on machines people own.
+
+>>> import ds4py
+>>> with ds4py.Engine() as engine, engine.session() as session:
+...     for piece in session.generate("def quicksort(", max_tokens=16, sampling=ds4py.Sampling(seed=7)):
+...         print(piece.text, end="", flush=True)
+"""
+
+from pathlib import Path
+
+from ds4py import _native
+
+_native.load_backends(str(Path(_native.__file__).parent / "lib"))
+
+from ds4py.engine import Engine  # noqa: E402
+from ds4py.errors import BackendError, Cancelled, Error, FormatError, PairError, RequestError  # noqa: E402
+from ds4py.sampling import Sampling  # noqa: E402
+from ds4py.session import Piece, Session, Stats  # noqa: E402
+from ds4py.tokenizer import Tokenizer  # noqa: E402
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BackendError",
+    "Cancelled",
+    "Engine",
+    "Error",
+    "FormatError",
+    "PairError",
+    "Piece",
+    "RequestError",
+    "Sampling",
+    "Session",
+    "Stats",
+    "Tokenizer",
+]

@@ -1,0 +1,66 @@
+"""A conversation as token ids."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from ds4py.chat.layout import render
+from ds4py.chat.messages import Message
+from ds4py.chat.template import ChatTemplate
+from ds4py.errors import RequestError
+
+
+class ChatTokenizer(Protocol):
+    """What is needed of a tokenizer here; `ds4py.tokenizer.Tokenizer` has it."""
+
+    @property
+    def chat_template(self) -> str | None:
+        """The Jinja source of the file's template."""
+
+    def token_id(self, text: str) -> int | None:
+        """The added token of that text."""
+
+    def encode(self, text: str, *, add_bos: bool | None = None, parse_special: bool = True) -> list[int]:
+        """The ids of a text."""
+
+
+def encode_chat(
+    tokenizer: ChatTokenizer,
+    messages: Sequence[Message | Mapping[str, object]],
+    *,
+    thinking: bool = False,
+    effort: str | None = None,
+    drop_reasoning: bool = True,
+    template: ChatTemplate | None = None,
+    tools: object = None,
+    parse_user_special: bool = False,
+) -> list[int]:
+    """The ids of a conversation in the official layout, begin-of-sequence token included.
+
+    The options are those of `render`; `template` defaults to the one of the tokenizer's file.
+
+    A marker that somebody writes into a message (`<｜User｜>`, `</think>`) stays text. The official encoder
+    lets it become the token, so that a message can forge turns; `parse_user_special` does the same,
+    for messages from a trusted source. Ids differ between the two for such messages only.
+
+    Raises RequestError as `render` and `encode` do, and where the vocabulary lacks a marker of the layout.
+    """
+    if template is None and tokenizer.chat_template is not None:
+        template = ChatTemplate(tokenizer.chat_template)
+    segments = render(
+        messages, thinking=thinking, effort=effort, drop_reasoning=drop_reasoning, template=template, tools=tools
+    )
+    ids: list[int] = []
+    for text, is_template in segments:
+        if is_template:
+            ids.append(marker(tokenizer, text))
+        else:
+            ids += tokenizer.encode(text, add_bos=False, parse_special=parse_user_special)
+    return ids
+
+
+def marker(tokenizer: ChatTokenizer, text: str) -> int:
+    """The id of a marker. Raises RequestError where there is none."""
+    token = tokenizer.token_id(text)
+    if token is None:
+        raise RequestError(f"the chat layout needs the token {text}, which this vocabulary lacks: give a plain prompt")
+    return token

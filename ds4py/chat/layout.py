@@ -1,0 +1,123 @@
+"""The official prompt layout, as pieces of text that are markers or not.
+
+    BOS [effort] [system] ( User user-turn  Assistant assistant-turn EOS )*  User user-turn  Assistant
+
+There is neither a newline after a marker nor a marker for the system text. What follows the last
+`Assistant` opens the answer: `<think>`, or a bare `</think>` where the model is not to think.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from ds4py.chat.markers import ASSISTANT, BOS, END_THINK, EOS, REMINDER, THINK, USER
+from ds4py.chat.messages import NO_TOOLS, USER_ROLES, Message, read_messages
+from ds4py.chat.template import ChatTemplate, check_effort
+from ds4py.errors import RequestError
+
+JOIN: Final = "\n\n"
+"""Between messages that share a marker, and between system texts."""
+
+
+class Segment(NamedTuple):
+    """A piece of the prompt.
+
+    `is_template` pieces are markers, each to become the one token of that name. The others are text
+    in which a marker's name stays text. They hold the layout's plain words, too (joins, effort, tags
+    of tool results): those are no tokens of their own, and must be encoded along with what they touch.
+    """
+
+    text: str
+    is_template: bool
+
+
+def render(
+    messages: Sequence[Message | Mapping[str, object]],
+    *,
+    thinking: bool = False,
+    effort: str | None = None,
+    drop_reasoning: bool = True,
+    template: ChatTemplate | None = None,
+    tools: object = None,
+) -> list[Segment]:
+    """Lays out a conversation, up to where the answer begins.
+
+    - thinking: let the model think before it answers.
+    - effort: "high", "max" or None; how long to think. Its words come from `template`.
+    - drop_reasoning: leave out the reasoning of assistant turns before the last user turn, and with
+      it the developer messages there; both only while thinking, as in training. Without thinking no
+      reasoning is laid out at all.
+    - template: the chat template of the model's file; needed for `effort` only.
+    - tools: refused for now, rather than ignored.
+
+    System messages are gathered at the start, wherever they stand. Raises RequestError for messages
+    that the layout has no place for, and FormatError for a template that cannot be read.
+    """
+    if tools:
+        raise RequestError(f"tools: {NO_TOOLS}")
+    talk = read_messages(messages)
+    system = JOIN.join(message.content for message in talk if message.role == "system")
+    opening = [Segment(BOS, True), Segment(effort_text(effort, thinking, template) + system, False)]
+    turns = [message for message in talk if message.role != "system"]
+    if thinking and drop_reasoning:
+        turns = without_old_developers(turns)
+    # A user turn is last, so all reasoning there is lies before it: dropping takes every one.
+    body = conversation(turns, with_reasoning=thinking and not drop_reasoning)
+    return joined([*opening, *body, Segment(THINK if thinking else END_THINK, True)])
+
+
+def effort_text(effort: str | None, thinking: bool, template: ChatTemplate | None) -> str:
+    """The words that ask for an effort; none without one. Raises RequestError."""
+    if effort is None:
+        return ""
+    check_effort(effort)
+    if not thinking:
+        raise RequestError(f"effort {effort!r} is the effort of thinking: switch thinking on, or give none")
+    if template is None:
+        raise RequestError(f"effort {effort!r} needs the words of the model's chat template, but the file carries none")
+    return template.effort(effort)
+
+
+def without_old_developers(turns: Sequence[Message]) -> list[Message]:
+    """The conversation less the developer messages before the last message, which is the user's turn."""
+    return [message for message in turns if message.role != "developer" or message is turns[-1]]
+
+
+def conversation(turns: Sequence[Message], with_reasoning: bool) -> Iterable[Segment]:
+    """The turns, and the marker that hands over to the assistant."""
+    in_user = False
+    for message in turns:
+        if message.role in USER_ROLES:
+            yield Segment(JOIN, False) if in_user else Segment(USER, True)
+            yield Segment(user_text(message), False)
+        elif message.role == "latest_reminder":
+            yield from (Segment(REMINDER, True), Segment(message.content, False))
+        else:
+            yield from assistant(message, with_reasoning)
+        in_user = message.role in USER_ROLES
+    yield Segment(ASSISTANT, True)
+
+
+def user_text(message: Message) -> str:
+    """A message's part of a user turn."""
+    return f"<tool_result>{message.content}</tool_result>" if message.role == "tool" else message.content
+
+
+def assistant(message: Message, with_reasoning: bool) -> Iterable[Segment]:
+    """A finished turn of the assistant; a bare end of thinking where the reasoning is left out."""
+    yield Segment(ASSISTANT, True)
+    if with_reasoning:
+        yield from (Segment(THINK, True), Segment(message.reasoning or "", False))
+    yield from (Segment(END_THINK, True), Segment(message.content, False), Segment(EOS, True))
+
+
+def joined(segments: Iterable[Segment]) -> list[Segment]:
+    """The same text with neighbouring plain pieces as one, and without empty ones."""
+    result: list[Segment] = []
+    for segment in segments:
+        if not segment.text:
+            continue
+        if result and not segment.is_template and not result[-1].is_template:
+            result[-1] = Segment(result[-1].text + segment.text, False)
+        else:
+            result.append(segment)
+    return result

@@ -1,0 +1,104 @@
+"""The chat template that a model's file carries, asked for the words that are data of the checkpoint."""
+
+from functools import cached_property
+from json import loads
+from typing import Final, NoReturn
+
+from jinja2 import TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from ds4py.chat.markers import ALL, BOS
+from ds4py.errors import FormatError, RequestError
+
+KEY: Final = "tokenizer.chat_template"
+
+EFFORTS: Final = ("high", "max")
+
+
+class ChatTemplate:
+    """The Jinja source of `tokenizer.chat_template`.
+
+    Checkpoints differ in the paragraph that asks for more effort: the first ones have one for `max`
+    and treat `high` as none, later ones have one for each. The paragraph is what the template writes
+    more when effort is asked for than when it is not, whatever names it uses inside.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def effort(self, level: str) -> str:
+        """The paragraph for an effort, empty where the checkpoint treats that level as none.
+
+        Raises RequestError for a level other than "high" and "max" and where the template knows no
+        effort at all, FormatError for a template that fails, or that does not begin with the paragraph.
+        """
+        check_effort(level)
+        if not self._paragraphs[level] and not self._paragraphs["max"]:
+            raise RequestError(f"effort {level!r}: {KEY} of this file has no words for an effort; give none")
+        return self._paragraphs[level]
+
+    @cached_property
+    def _paragraphs(self) -> dict[str, str]:
+        plain = self._render(None)
+        return {level: added(plain, self._render(level), level) for level in EFFORTS}
+
+    def _render(self, effort: str | None) -> str:
+        """A prompt with thinking on and one user message."""
+        asked = {} if effort is None else {"reasoning_effort": effort}
+        try:
+            # The source comes from a file that anybody may have made: it runs in a sandbox.
+            return (
+                environment()
+                .from_string(self._source)
+                .render(
+                    messages=[{"role": "user", "content": "Hi"}],
+                    bos_token=BOS,
+                    thinking=True,
+                    enable_thinking=True,
+                    add_generation_prompt=True,
+                    **asked,
+                )
+            )
+        except (
+            TemplateError,
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+            RecursionError,
+        ) as error:
+            raise FormatError(
+                f"{KEY}: the template fails: {error}; convert the file again, or give no effort"
+            ) from error
+
+
+def check_effort(level: str) -> None:
+    """Raises RequestError for a level that does not exist."""
+    if level not in EFFORTS:
+        raise RequestError(f"effort: found {level!r}, wanted {' or '.join(map(repr, EFFORTS))}, or none")
+
+
+def added(plain: str, asked: str, level: str) -> str:
+    """What `asked` has right after the begin-of-sequence token that `plain` has not."""
+    rest = plain.removeprefix(BOS)
+    start = len(plain) - len(rest)
+    if asked[:start] != plain[:start] or not asked[start:].endswith(rest):
+        raise FormatError(f"{KEY}: effort {level!r} changes more than the beginning of the prompt; give no effort")
+    paragraph = asked[start : len(asked) - len(rest)]
+    if any(marker in paragraph for marker in ALL):
+        raise FormatError(f"{KEY}: the words for effort {level!r} hold a marker of the layout; give no effort")
+    return paragraph
+
+
+def environment() -> ImmutableSandboxedEnvironment:
+    """Jinja as chat templates expect it."""
+    made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    made.globals["raise_exception"] = fail
+    made.filters["from_json"] = loads
+    return made
+
+
+def fail(message: str) -> NoReturn:
+    """What a template calls for input that it does not take."""
+    raise TemplateError(message)

@@ -1,0 +1,27 @@
+"""Exit codes, and the error for a command line that cannot be carried out."""
+
+import os
+import sys
+
+OK = 0
+RUN_TIME = 1
+"""A device, memory or input/output failed while the command ran."""
+USAGE = 2
+"""What was asked for cannot be done: flags, values, an empty or too long prompt."""
+BAD_FILE = 3
+"""The model file is malformed, truncated, or not a model of ours."""
+INTERRUPTED = 130
+"""Ctrl-C; what had been generated was printed."""
+BROKEN_PIPE = 141
+"""The reader of standard output went away."""
+
+
+class UsageError(Exception):
+    """The command line is wrong; the message is one line that says what and what to do."""
+
+
+def silence_stdout() -> None:
+    """Points standard output at nothing, so that the interpreter's last flush cannot fail on a closed pipe."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)

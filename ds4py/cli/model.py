@@ -1,0 +1,57 @@
+"""Opening what the command line names: the model, and text files."""
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from ds4py.cli.exits import UsageError
+from ds4py.cli.progress import Bar
+
+if TYPE_CHECKING:
+    from ds4py import Engine
+
+EMBEDDED_NOTE = "no model given (-m FILE): using the embedded tiny model; its weights are random, so its text is noise"
+
+
+def note(args: argparse.Namespace, text: str) -> None:
+    """Prints one line for a person on standard error, unless `--quiet`."""
+    if not args.quiet:
+        print("ds4py: " + text, file=sys.stderr, flush=True)
+
+
+def open_engine(args: argparse.Namespace, path: str | None) -> "Engine":
+    """Loads the model at `path` (None: the embedded one) with a progress bar, and says which it is."""
+    import ds4py
+
+    if path is None:
+        note(args, EMBEDDED_NOTE)
+    else:
+        require_file(path)
+    with Bar("loading", quiet=args.quiet) as bar:
+        engine = ds4py.Engine(path, device=args.device, threads=args.threads, progress=bar.update)
+    if not engine.embedded:
+        note(args, f"model {engine.name} ({engine.path}), device {engine.device}, {engine.threads} threads")
+    return engine
+
+
+def require_file(path: str) -> None:
+    """Raises the OSError of a file that cannot be read, before anything is loaded."""
+    with open(path, "rb"):
+        pass
+
+
+def read_text(path: str) -> str:
+    """The text of a UTF-8 file, or of standard input for `-`, with its line ends as they are."""
+    if path == "-":
+        return decode(sys.stdin.buffer.read(), "standard input")
+    with open(path, "rb") as file:
+        return decode(file.read(), os.fspath(path))
+
+
+def decode(data: bytes, where: str) -> str:
+    """Decodes UTF-8; raises UsageError that says where it is broken."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{where} is not UTF-8 text: bad byte at offset {error.start}") from None

@@ -1,0 +1,84 @@
+"""Flags that several commands share, and the parsing of their values."""
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from ds4py.cli.exits import UsageError
+
+Number = TypeVar("Number", int, float)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line, and which takes no abbreviated flags."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, allow_abbrev=False, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        """Raises UsageError instead of printing the usage and leaving."""
+        raise UsageError(f"{message} (try '{self.prog} --help')")
+
+
+class PrintVersion(argparse.Action):
+    """`--version`; reads the installed version only when it is asked for."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(nargs=0, help="print the version and leave", **kwargs)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Prints `ds4py VERSION`."""
+        from importlib.metadata import version
+
+        print("ds4py", version("ds4py"))
+        parser.exit()
+
+
+def number(
+    kind: Callable[[str], Number], low: float | None = None, high: float | None = None
+) -> Callable[[str], Number]:
+    """A converter for `type=`: a finite number of `kind` in [low, high]."""
+
+    def convert(text: str) -> Number:
+        try:
+            value = kind(text)
+        except ValueError:
+            wanted = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}") from None
+        if not math.isfinite(value) or (low is not None and value < low) or (high is not None and value > high):
+            limits = f"{low:g} or more" if high is None else f"between {low:g} and {high:g}"
+            raise argparse.ArgumentTypeError(f"{text} is out of range, wanted {limits}")
+        return value
+
+    return convert
+
+
+def token_ids(text: str) -> list[int]:
+    """Converts `1,2,3` to ids; whether each is in the vocabulary is for the engine to say."""
+    try:
+        ids = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of token ids like 1,2,3") from None
+    return ids
+
+
+def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str) -> None:
+    """Adds what decides how the model is run."""
+    group = parser.add_argument_group("engine")
+    group.add_argument("-c", "--context", type=number(int, 1), metavar="N", help=context_help)
+    group.add_argument("-t", "--threads", type=number(int, 1), metavar="N", help="CPU threads (default: all cores)")
+    group.add_argument("--device", default="auto", help="where the model runs: auto, cpu, or a device's name")
+    group.add_argument("--kv-dtype", choices=("f16", "f32"), default="f16", help="type of the KV state (default: f16)")
+
+
+def add_output_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds `--json` and `--quiet`."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    group.add_argument("-q", "--quiet", action="store_true", help="no messages or progress, only errors")
+
+
+def sampling_arguments(args: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    """The flags among `names` that were given; the others keep the defaults of `ds4py.Sampling`."""
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}

@@ -1,0 +1,27 @@
+"""What a tensor is for, from its name: the parts that `ds4py inspect` adds up."""
+
+import re
+
+ROLES: tuple[tuple[str, str], ...] = (
+    ("embedding", r"token_embd\."),
+    ("output head", r"(output|output_norm|enc\.output_norm)\."),
+    ("hyper-connections", r".*\b(output_)?hc_"),
+    ("drafter head", r"(fc|markov_w\d|conf_proj)\."),
+    ("drafter head", r".*(nextn|e_proj|h_proj|enorm|hnorm)\b"),
+    ("norms", r".*norm\."),
+    ("indexer", r".*\bindexer[._]"),
+    ("compressor", r".*\battn_compressor_"),
+    ("attention", r".*\battn_"),
+    ("router", r".*\b(ffn_gate_inp|exp_probs_b|ffn_gate_tid2eid)\b"),
+    ("shared expert", r".*\bffn_\w+_shexp\."),
+    ("routed experts", r".*\bffn_\w+_exps\."),
+)
+"""(role, pattern of the whole beginning of a name); the first that fits counts."""
+
+
+def role(name: str) -> str:
+    """The role of the tensor `name`; `other` for names that no DS4 file has."""
+    for found, pattern in ROLES:
+        if re.match(pattern, name):
+            return found
+    return "other"

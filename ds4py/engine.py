@@ -1,0 +1,94 @@
+"""A loaded model, and the sessions it opens."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from types import TracebackType
+from typing import Literal
+
+from ds4py import _native, embedded
+from ds4py.errors import RequestError
+from ds4py.session import Session
+from ds4py.threads import default_threads
+from ds4py.tokenizer import Tokenizer
+
+DEFAULT_CONTEXT = 8192
+
+
+class Engine:
+    """A DeepSeek-V4 target on a device.
+
+    Args:
+        path: a GGUF file, or any shard of a split one. None loads the tiny model inside the package.
+        drafter: a DSpark drafter; not supported yet (RequestError).
+        device: "auto" (the first GPU, else the CPU), "cpu", "cuda:0", "hip:0", "metal", "vulkan:0".
+        threads: CPU threads of a session; None takes the physical cores this process may use.
+        progress: called with the fraction loaded, 0 to 1.
+
+    Raises:
+        FormatError: the file is damaged or not a DeepSeek-V4 target.
+        RequestError: the device or an argument does not exist.
+        BackendError: the device has no room.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        drafter: str | os.PathLike[str] | None = None,
+        device: str = "auto",
+        threads: int | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        if drafter is not None:
+            raise RequestError(f"drafter is {os.fspath(drafter)!r}: this version decodes plainly, leave it out")
+        self.embedded = path is None
+        self.path = os.fspath(path) if path is not None else str(embedded.TARGET)
+        file = _native.GgufFile.open(self.path)
+        metadata = file.metadata()
+        self._model: _native.Model | None = _native.Model.load(
+            self.path, device=device, threads=default_threads() if threads is None else threads, progress=progress
+        )
+        self.hyperparameters = self._model.hyperparameters
+        self.name = str(metadata.get("general.name") or os.path.basename(self.path))
+        self.tokenizer = Tokenizer.from_metadata(metadata, vocab_size=self.hyperparameters.vocab)
+        self.device: str = self._model.device
+        self.threads: int = self._model.threads
+
+    @property
+    def context_length(self) -> int:
+        """Positions the model was trained for."""
+        return int(self.hyperparameters.context)
+
+    def session(self, *, context: int | None = None, kv_dtype: Literal["f16", "f32"] = "f16") -> Session:
+        """Opens a session of `context` positions (default: 8192, or what the model was trained for if that is less).
+
+        Raises RequestError for a context beyond the model's, BackendError when there is no room.
+        """
+        positions = min(DEFAULT_CONTEXT, self.context_length) if context is None else context
+        return Session(_native.Session(self._live(), context=positions, kv_dtype=kv_dtype), self.tokenizer)
+
+    def load_session(self, path: str | os.PathLike[str]) -> Session:
+        """Continues a session that `Session.save` wrote with this model.
+
+        Raises FormatError when the file is damaged or of another model.
+        """
+        return Session(_native.Session.load(self._live(), os.fspath(path)), self.tokenizer)
+
+    def close(self) -> None:
+        """Lets go of the model; its memory is freed with the last open session."""
+        self._model = None
+
+    def _live(self) -> _native.Model:
+        if self._model is None:
+            raise RequestError("this engine is closed")
+        return self._model
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,108 @@
+"""The vocabulary as the file states it, checked before anything is built from it."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ds4py.errors import FormatError
+from ds4py.tokenizer import byte_alphabet
+from ds4py.tokenizer.metadata import ADVICE, Metadata
+
+TOKENS = "tokenizer.ggml.tokens"
+TYPES = "tokenizer.ggml.token_type"
+MERGES = "tokenizer.ggml.merges"
+
+
+class TokenType(IntEnum):
+    """`tokenizer.ggml.token_type`: what a token is."""
+
+    NORMAL = 1
+    UNKNOWN = 2
+    CONTROL = 3
+    USER_DEFINED = 4
+    UNUSED = 5
+    BYTE = 6
+
+
+ADDED = frozenset({TokenType.UNKNOWN, TokenType.CONTROL, TokenType.USER_DEFINED})
+"""Types that are cut out of raw text, and whose text is meant as it stands."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Tokens by id with their types, and the merges by rank ("left right")."""
+
+    tokens: list[str]
+    types: list[TokenType]
+    merges: list[tuple[str, str]]
+    ids: dict[str, int]
+
+    @classmethod
+    def read(cls, metadata: Metadata) -> "Vocabulary | None":
+        """The vocabulary, or None where the file has no token list. Raises FormatError."""
+        tokens = metadata.strings(TOKENS)
+        if not tokens:
+            return None
+        ids = {token: place for place, token in enumerate(tokens)}
+        if len(ids) != len(tokens):
+            twice = next(token for place, token in enumerate(tokens) if ids[token] != place)
+            raise FormatError(f"{TOKENS}: {twice!r} occurs more than once; {ADVICE}")
+        check_bytes(ids)
+        return cls(tokens, read_types(metadata, len(tokens)), read_merges(metadata, ids), ids)
+
+    def added(self) -> list[str]:
+        """The tokens that are cut out of raw text before anything else."""
+        return [token for token, kind in zip(self.tokens, self.types, strict=True) if kind in ADDED]
+
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes that a token in range stands for."""
+        text, kind = self.tokens[token], self.types[token]
+        if kind == TokenType.BYTE:
+            return byte_token(text)
+        return byte_alphabet.to_bytes(text) if kind == TokenType.NORMAL else text.encode()
+
+
+def check_bytes(ids: dict[str, int]) -> None:
+    """Every byte of UTF-8 needs a token: the encoder would drop a character without one in silence."""
+    missing = [byte for byte in byte_alphabet.UTF8_BYTES if byte_alphabet.CHARACTER[byte] not in ids]
+    if missing:
+        shown = ", ".join(f"0x{byte:02x}" for byte in missing[:4])
+        raise FormatError(
+            f"{TOKENS}: no token for {len(missing)} bytes ({shown}, ...); wanted byte-level BPE. {ADVICE}"
+        )
+
+
+def read_types(metadata: Metadata, count: int) -> list[TokenType]:
+    """One type a token."""
+    found = metadata.integers(TYPES)
+    if found is None:
+        raise FormatError(f"{TYPES}: missing; it says which of the {count} tokens are no plain text. {ADVICE}")
+    if len(found) != count:
+        raise FormatError(f"{TYPES}: found {len(found)} types for the {count} tokens of {TOKENS}; {ADVICE}")
+    kinds = {int(kind): kind for kind in TokenType}
+    for token, number in enumerate(found):
+        if number not in kinds:
+            raise FormatError(f"{TYPES}[{token}]: found {number}, wanted one of {sorted(kinds)}; {ADVICE}")
+    return [kinds[number] for number in found]
+
+
+def read_merges(metadata: Metadata, ids: dict[str, int]) -> list[tuple[str, str]]:
+    """The merges, each of two known tokens into a third."""
+    lines = metadata.strings(MERGES)
+    if lines is None:
+        raise FormatError(f"{MERGES}: missing, but {TOKENS} is there; {ADVICE}")
+    merges = []
+    for rank, line in enumerate(lines):
+        left, space, right = line.partition(" ")
+        if not space or left not in ids or right not in ids or left + right not in ids:
+            raise FormatError(f"{MERGES}[{rank}]: {line!r} does not join two known tokens into a third; {ADVICE}")
+        merges.append((left, right))
+    return merges
+
+
+def byte_token(text: str) -> bytes:
+    """The byte of a token of type BYTE, written `<0x0A>`."""
+    digits = text.removeprefix("<0x").removesuffix(">")
+    try:
+        return bytes.fromhex(digits) if len(text) == 6 and len(digits) == 2 else text.encode()
+    except ValueError:
+        return text.encode()

@@ -1,0 +1,67 @@
+#include "ds4/model.h"
+
+#include <pybind11/functional.h>
+#include <pybind11/stl.h>
+
+#include "module.h"
+
+namespace py = pybind11;
+
+namespace ds4::bindings {
+namespace {
+
+/// Calls Python's progress(fraction), and lets Ctrl-C stop the load.
+LoadProgress python_progress(const std::function<void(double)>& progress) {
+    return [progress](double fraction) {
+        py::gil_scoped_acquire gil;
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+        if (progress) progress(fraction);
+    };
+}
+
+std::shared_ptr<const Model> load(const std::string& path, const std::string& device, int threads,
+                                  const std::function<void(double)>& progress) {
+    const LoadProgress report = python_progress(progress);
+    py::gil_scoped_release release;
+    return Model::load(path, {device, threads}, report);
+}
+
+}  // namespace
+
+ggml_type kv_type(const std::string& name) {
+    if (name == "f16") return GGML_TYPE_F16;
+    if (name == "f32") return GGML_TYPE_F32;
+    throw RequestError("kv_dtype is '" + name + "', wanted 'f16' or 'f32'");
+}
+
+void register_model(py::module_& m) {
+    py::class_<Model, std::shared_ptr<Model>>(m, "Model", "A loaded target; shared by its sessions.")
+        .def_static(
+            "load",
+            [](const std::string& path, const std::string& device, int threads,
+               const std::function<void(double)>& progress) {
+                return std::const_pointer_cast<Model>(load(path, device, threads, progress));
+            },
+            py::arg("path"), py::kw_only(), py::arg("device") = "auto", py::arg("threads") = 1,
+            py::arg("progress") = nullptr,
+            "Maps and checks a target and puts its weights in place. progress(fraction) may be None.")
+        .def_property_readonly("device", &Model::device_name)
+        .def_property_readonly("threads", &Model::threads)
+        .def_property_readonly("fingerprint", &Model::fingerprint)
+        .def_property_readonly("hyperparameters", &Model::hyperparameters);
+    m.def(
+        "memory_needed",
+        [](std::shared_ptr<gguf::File> file, int64_t context, const std::string& kv_dtype) {
+            const MemoryNeed need = memory_needed(std::move(file), context, kv_type(kv_dtype));
+            py::dict parts;
+            parts["weights"] = need.weights;
+            parts["kv"] = need.kv;
+            parts["scratch"] = need.scratch;
+            return parts;
+        },
+        py::arg("file"), py::arg("context"), py::arg("kv_dtype") = "f16",
+        "Bytes that running the file on the CPU takes, by part: weights, kv, scratch.");
+    m.def("load_backends", &load_backends, py::arg("directory"), "Loads ggml's backend libraries from a directory.");
+}
+
+}  // namespace ds4::bindings

@@ -1,0 +1,11 @@
+#include "module.h"
+
+PYBIND11_MODULE(_native, m) {
+    using namespace ds4::bindings;
+    m.doc() = "The native core of ds4py.";
+    register_errors(m);
+    register_gguf(m);
+    register_sampling(m);
+    register_model(m);
+    register_session(m);
+}

@@ -1,0 +1,22 @@
+#pragma once
+// One register function per bound header; each lives in a file of its own.
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+
+#include "ggml.h"
+
+namespace ds4::bindings {
+
+void register_errors(pybind11::module_& m);
+void register_gguf(pybind11::module_& m);
+void register_sampling(pybind11::module_& m);
+
+void register_model(pybind11::module_& m);
+void register_session(pybind11::module_& m);
+
+/// "f16" or "f32"; throws RequestError for anything else.
+ggml_type kv_type(const std::string& name);
+
+}  // namespace ds4::bindings

@@ -1,0 +1,117 @@
+#include "ds4/session.h"
+
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include "module.h"
+
+namespace py = pybind11;
+
+namespace ds4::bindings {
+
+namespace {
+
+using Tokens = py::array_t<int32_t, py::array::c_style | py::array::forcecast>;
+using Progress = std::function<void(int64_t, int64_t)>;
+
+/// Runs `call` without the GIL, Ctrl-C stopping it at once.
+template <typename F>
+void run(F call) {
+    try {
+        py::gil_scoped_release release;
+        call();
+    } catch (const Cancelled&) {
+        if (PyErr_Occurred()) throw py::error_already_set();
+        throw;
+    }
+}
+
+StepProgress stepping(const Progress& progress) {
+    if (!progress) return {};
+    return [&progress](int64_t done, int64_t total) {
+        py::gil_scoped_acquire gil;
+        progress(done, total);
+    };
+}
+
+std::span<const int32_t> view(const Tokens& tokens) {
+    if (tokens.ndim() != 1) {
+        throw RequestError("tokens have " + std::to_string(tokens.ndim()) + " dimensions, wanted a flat sequence of ids");
+    }
+    return {tokens.data(), static_cast<size_t>(tokens.size())};
+}
+
+std::unique_ptr<Session> interruptible(std::unique_ptr<Session> session) {
+    session->set_interrupt([] {
+        py::gil_scoped_acquire gil;
+        return PyErr_CheckSignals() != 0;
+    });
+    return session;
+}
+
+std::unique_ptr<Session> open(std::shared_ptr<Model> model, int64_t context, const std::string& kv_dtype) {
+    return interruptible(std::make_unique<Session>(std::move(model), SessionOptions{context, kv_type(kv_dtype)}));
+}
+
+py::array_t<float> evaluate(Session& s, const Tokens& tokens, const Progress& progress) {
+    const auto ids = view(tokens);
+    const py::ssize_t vocab = s.model().hyperparameters().vocab;
+    py::array_t<float> out({static_cast<py::ssize_t>(ids.size()), vocab});
+    std::span<float> rows(out.mutable_data(), static_cast<size_t>(out.size()));
+    run([&] { s.evaluate(ids, rows, stepping(progress)); });
+    return out;
+}
+
+}  // namespace
+
+void register_session(py::module_& m) {
+    py::class_<Session>(m, "Session", "The native state of one conversation.")
+        .def(py::init(&open), py::arg("model"), py::kw_only(), py::arg("context"), py::arg("kv_dtype") = "f16")
+        .def_property_readonly("context", &Session::context)
+        .def_property_readonly("kv_dtype", [](const Session& s) { return std::string(ggml_type_name(s.kv_type())); })
+        .def_property_readonly("position", &Session::position)
+        .def_property_readonly("tokens", &Session::tokens, "A copy of the ids in the state.")
+        .def(
+            "prefill",
+            [](Session& s, const Tokens& tokens, const Progress& progress) {
+                const auto ids = view(tokens);
+                run([&] { s.prefill(ids, stepping(progress)); });
+            },
+            py::arg("tokens"), py::arg("progress") = nullptr)
+        .def("evaluate", &evaluate, py::arg("tokens"), py::arg("progress") = nullptr,
+             "Extends the state; returns the logits of every row, float32 [n, vocab].")
+        .def(
+            "logits",
+            [](Session& s) {
+                std::span<const float> row;
+                run([&] { row = s.logits(); });
+                return py::array_t<float>(static_cast<py::ssize_t>(row.size()), row.data());
+            },
+            "The logits of the frontier, float32 [vocab].")
+        .def(
+            "sample",
+            [](Session& s, Sampler& sampler, Rng& rng) {
+                int32_t token = 0;
+                run([&] { token = s.sample(sampler, rng); });
+                return token;
+            },
+            py::arg("sampler"), py::arg("rng"))
+        .def(
+            "rewind",
+            [](Session& s, int64_t position, const Progress& progress) {
+                run([&] { s.rewind(position, stepping(progress)); });
+            },
+            py::arg("position"), py::arg("progress") = nullptr)
+        .def("save", &Session::save, py::arg("path"), py::call_guard<py::gil_scoped_release>())
+        .def_static(
+            "load",
+            [](std::shared_ptr<Model> model, const std::string& path) {
+                return interruptible(Session::load(std::move(model), path));
+            },
+            py::arg("model"), py::arg("path"))
+        .def("cancel", &Session::cancel)
+        .def("clear_cancel", &Session::clear_cancel);
+}
+
+}  // namespace ds4::bindings

@@ -1,0 +1,90 @@
+#pragma once
+// Sampling policy: logits -> distribution -> token, in the order of spec/dspark.md section 3.3.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ds4 {
+
+/// What a request asks of the sampler. Snapshotted once per request; never changed in the middle of one.
+struct SamplingPolicy {
+    /// 0 (or below 1e-5) is greedy: one-hot on the arg max, lowest id on ties. 1 leaves logits as they are, bit for
+    /// bit.
+    float temperature = 1.0f;
+    /// Keep the k largest logits, ties with the k-th kept. 0 turns it off.
+    int32_t top_k = 0;
+    /// Keep the shortest prefix of the sorted distribution that reaches p. 1 turns it off.
+    float top_p = 1.0f;
+    /// Drop tokens less likely than min_p times the likeliest. 0 turns it off.
+    float min_p = 0.0f;
+    /// Divide positive logits of seen tokens by it, multiply negative ones. 1 turns it off.
+    float repetition_penalty = 1.0f;
+    /// Subtracted once from the logit of every seen token. 0 turns it off.
+    float presence_penalty = 0.0f;
+    /// Subtracted from a seen token's logit once per occurrence. 0 turns it off.
+    float frequency_penalty = 0.0f;
+    /// How many of the latest tokens the penalties look at; -1 is all of them.
+    int32_t penalty_last_n = -1;
+    /// Added to the logits of single tokens (id, bias); -inf bans a token.
+    std::vector<std::pair<int32_t, float>> logit_bias;
+
+    bool greedy() const { return temperature < 1e-5f; }
+    /// Throws RequestError naming the field that is out of range.
+    void validate() const;
+};
+
+/// The Philox 4x32-10 block function (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011):
+/// 128 random bits of a counter and a key, without state.
+std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
+
+/// Index drawn with probability weights[i] / sum(weights) for `u` in [0, 1): the inverse of the cumulative weights.
+/// Never an index of weight zero. Throws RequestError when the weights sum to nothing or to no finite number.
+int32_t draw(std::span<const float> weights, double u);
+
+/// Counter-based generator: the stream depends on (seed, draw number) only.
+class Rng {
+   public:
+    explicit Rng(uint64_t seed, uint64_t counter = 0) : seed_(seed), counter_(counter) {}
+    /// Uniform in [0, 1) with 53 bits.
+    double uniform();
+    uint64_t seed() const { return seed_; }
+    /// Number of draws made so far; Rng(seed, counter) continues from there.
+    uint64_t counter() const { return counter_; }
+
+   private:
+    uint64_t seed_;
+    uint64_t counter_;
+};
+
+/// Turns one row of logits into the distribution of the policy, reusing its buffers from call to call: one thread
+/// at a time.
+class Sampler {
+   public:
+    explicit Sampler(SamplingPolicy policy);
+    const SamplingPolicy& policy() const { return policy_; }
+
+    /// Probabilities [n_vocab] after the whole policy (zero for removed tokens), summing to 1; valid until the next
+    /// call. `history` are the tokens the penalties look at, oldest first; a logit of -inf is a removed token.
+    /// Throws RequestError when every token is removed or an id lies outside the vocabulary, and BackendError,
+    /// naming the token, when a logit is NaN or +inf.
+    std::span<const float> distribution(std::span<const float> logits, std::span<const int32_t> history);
+    /// Draws one token; greedy makes no draw from `rng`.
+    int32_t sample(std::span<const float> logits, std::span<const int32_t> history, Rng& rng);
+
+   private:
+    float load(std::span<const float> logits, std::span<const int32_t> history);
+    void keep_top_k();
+    void keep_top_p(double mass);
+    void keep_min_p();
+
+    SamplingPolicy policy_;
+    std::vector<float> row_;
+    std::vector<int32_t> counts_;
+    std::vector<uint32_t> keys_;
+};
+
+}  // namespace ds4

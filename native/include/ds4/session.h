@@ -1,0 +1,73 @@
+#pragma once
+// One conversation with a model: its state, and the forwards that extend it.
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ds4/model.h"
+#include "ds4/sampling.h"
+
+namespace ds4 {
+
+struct SessionOptions {
+    /// Positions the session can hold.
+    int64_t context = 4096;
+    /// Type of cached keys: GGML_TYPE_F16 or GGML_TYPE_F32.
+    ggml_type kv_type = GGML_TYPE_F16;
+};
+
+/// Positions done and to do of a long call; may throw, which stops the call.
+using StepProgress = std::function<void(int64_t done, int64_t total)>;
+
+/// Not safe for two threads at once (the second call is a RequestError), except for cancel().
+/// After an error or a cancel the session is as before the call.
+class Session {
+   public:
+    /// Throws RequestError for options out of range, BackendError when the device has no room.
+    Session(std::shared_ptr<const Model> model, const SessionOptions& options);
+    ~Session();
+
+    const Model& model() const;
+    int64_t context() const;
+    ggml_type kv_type() const;
+    /// The frontier: how many positions are in the state.
+    int64_t position() const;
+    const std::vector<int32_t>& tokens() const;
+
+    /// Extends the state by `tokens`, keeping the logits of the last. Throws RequestError when a token is out of range
+    /// or the context is too short, Cancelled, BackendError.
+    void prefill(std::span<const int32_t> tokens, const StepProgress& progress = {});
+    /// The same, and writes the logits of every row to `out` [tokens, vocab].
+    void evaluate(std::span<const int32_t> tokens, std::span<float> out, const StepProgress& progress = {});
+    /// The logits [vocab] of the frontier: the distribution of what follows the last token.
+    std::span<const float> logits();
+    /// Draws what follows the last token; the state is not extended.
+    int32_t sample(Sampler& sampler, Rng& rng);
+
+    /// Shortens the state to `position`: at once within the rings' slack, by evaluating again from the nearest
+    /// checkpoint otherwise.
+    void rewind(int64_t position, const StepProgress& progress = {});
+
+    /// Writes the state to a temporary name beside `path` and renames it.
+    void save(const std::string& path);
+    /// Continues from a saved state. Throws FormatError when it is damaged or of another model.
+    static std::unique_ptr<Session> load(std::shared_ptr<const Model> model, const std::string& path);
+
+    /// Stops the running call, or the next one, with Cancelled. Any thread may call it.
+    void cancel();
+    /// Takes back a cancel that nothing has answered yet.
+    void clear_cancel();
+    /// Asked every few milliseconds of a long call; true stops it like cancel().
+    void set_interrupt(std::function<bool()> interrupt);
+
+   private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ds4

@@ -1,0 +1,24 @@
+#pragma once
+// The metadata section of a GGUF file.
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gguf/cursor.h"
+#include "gguf/gguf.h"
+
+namespace ds4::gguf {
+
+using Metadata = std::vector<std::pair<std::string, Value>>;
+
+/// Reads `count` keys with their values. Throws FormatError naming the key.
+Metadata read_metadata(Cursor& cursor, uint64_t count);
+
+/// The value of `key`, or null.
+const Value* find_value(const Metadata& metadata, std::string_view key);
+
+/// What a value is, for an error: "a string", "an array of 3 integers", "the integer 7".
+std::string describe(const Value& value);
+
+}  // namespace ds4::gguf

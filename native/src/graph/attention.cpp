@@ -1,0 +1,109 @@
+#include <vector>
+
+#include "graph/blocks.h"
+
+namespace ds4::graph {
+namespace {
+
+/// What the query blocks of one layer share.
+struct Keys {
+    ggml_tensor* q;                      // [head_size, heads, n]
+    ggml_tensor* raw;                    // [head_size, W-1+n]: the window before the first row, then the rows
+    ggml_tensor* compressed = nullptr;   // [head_size, length] F32: all rows the queries may see, or
+    ggml_tensor* choices = nullptr;      // [head_size, length]: rows to choose from
+    ggml_tensor* index_keys = nullptr;   // [index_size, length]
+    IndexQuery index{};
+};
+
+ggml_tensor* queries(const Context& c, const model::Attention& w, ggml_tensor* rank, int ratio) {
+    ggml_tensor* q = ggml_mul_mat(c.b.ctx, w.query_b, rank);
+    q = ggml_reshape_3d(c.b.ctx, q, c.hp.head_size, c.hp.heads, c.shape.rows);
+    q = ops::rms_norm(c.b, q, nullptr, c.hp.norm_epsilon);
+    ops::rope_tail(c.b, q, c.in.positions, c.rope(ratio));
+    return q;
+}
+
+/// Keys of the window in order of position; the rows are rounded to the cache's type, so that it does not matter
+/// whether a key comes from the ring or from this forward. Persists the last rows.
+ggml_tensor* window_keys(const Context& c, const model::Attention& w, ggml_tensor* ring, int ratio, ggml_tensor* h) {
+    ggml_context* ctx = c.b.ctx;
+    ggml_tensor* kv = ops::rms_norm(c.b, ggml_mul_mat(ctx, w.kv, h), w.kv_norm, c.hp.norm_epsilon);
+    ops::rope_tail(c.b, ggml_reshape_3d(ctx, kv, kv->ne[0], 1, kv->ne[1]), c.in.positions, c.rope(ratio));
+    ggml_tensor* rows = ring->type == GGML_TYPE_F32 ? kv : ggml_cast(ctx, ggml_cast(ctx, kv, ring->type), GGML_TYPE_F32);
+    ggml_tensor* keys = c.in.window ? ggml_concat(ctx, ggml_get_rows(ctx, ring, c.in.window), rows, 1) : rows;
+    c.b.now(keys);
+    const int64_t kept = c.in.ring->ne[0];
+    c.b.now(ggml_set_rows(ctx, ring, cut(ctx, kv, 1, kv->ne[1] - kept, kept), c.in.ring));
+    return keys;
+}
+
+ggml_tensor* widened(const Context& c, ggml_tensor* x) {
+    return x->type == GGML_TYPE_F32 ? x : ggml_cast(c.b.ctx, x, GGML_TYPE_F32);
+}
+
+/// Keys each query chose, and the mask over window and chosen keys.
+void choose(const Context& c, const Keys& k, const QueryBlock& block, ops::AttentionInput& in) {
+    ggml_context* ctx = c.b.ctx;
+    ggml_tensor* choice = index_choice(c, k.index, k.index_keys, block);
+    const int64_t top = choice->ne[0], length = k.choices->ne[1];
+    ggml_tensor* rows = ggml_get_rows(ctx, k.choices, ggml_reshape_1d(ctx, choice, top * block.count));
+    in.selected = ggml_reshape_3d(ctx, rows, c.hp.head_size, top, block.count);
+    ggml_tensor* visible = ggml_reshape_3d(ctx, block.visible4, 1, length, block.count);
+    ggml_tensor* mask = ggml_reshape_2d(ctx, ggml_get_rows(ctx, visible, choice), top, block.count);
+    in.mask = ggml_concat(ctx, block.raw, mask, 0);
+}
+
+ggml_tensor* attend(const Context& c, const model::Attention& w, const Keys& k, int ratio, const QueryBlock& block) {
+    ggml_context* ctx = c.b.ctx;
+    ops::AttentionInput in{};
+    in.q = cut(ctx, k.q, 2, block.first, block.count);
+    in.shared = cut(ctx, k.raw, 1, block.first, c.hp.window - 1 + block.count);
+    in.mask = block.raw;
+    in.sinks = w.sinks;
+    if (k.choices) choose(c, k, block, in);
+    if (k.compressed) {
+        in.shared = ggml_concat(ctx, in.shared, k.compressed, 1);
+        in.mask = ratio == 4 ? block.dense4 : block.dense128;
+    }
+    return ops::attention(c.b, in);
+}
+
+/// Inverse RoPE and the grouped low-rank output (19), (20): [hidden, count].
+ggml_tensor* output(const Context& c, const model::Attention& w, int ratio, const QueryBlock& block, ggml_tensor* o) {
+    ggml_context* ctx = c.b.ctx;
+    ops::rope_tail(c.b, o, cut(ctx, c.in.inverse, 0, block.first, block.count), c.rope(ratio));
+    const int64_t groups = c.hp.output_groups, rank = c.hp.output_rank, width = w.output_a->ne[0];
+    ggml_tensor* grouped = ggml_permute(ctx, ggml_reshape_3d(ctx, o, width, groups, block.count), 0, 2, 1, 3);
+    ggml_tensor* by_group =
+        ggml_view_3d(ctx, w.output_a, width, rank, groups, w.output_a->nb[1], w.output_a->nb[1] * rank, 0);
+    ggml_tensor* low = ggml_mul_mat(ctx, by_group, grouped);  // [rank, count, groups]
+    low = ggml_cont_2d(ctx, ggml_permute(ctx, low, 0, 2, 1, 3), rank * groups, block.count);
+    return ggml_mul_mat(ctx, w.output_b, low);
+}
+
+}  // namespace
+
+ggml_tensor* attention_block(const Context& c, const model::Attention& w, const state::LayerState& s, int ratio,
+                             ggml_tensor* h) {
+    ggml_context* ctx = c.b.ctx;
+    ggml_tensor* rank = ops::rms_norm(c.b, ggml_mul_mat(ctx, w.query_a, h), w.query_a_norm, c.hp.norm_epsilon);
+    Keys k{queries(c, w, rank, ratio), window_keys(c, w, s.raw, ratio, h)};
+    if (ratio) compressor_block(c, w.compressor, s.compressor, ratio, c.hp.head_size, h);
+    if (ratio == 4) compressor_block(c, w.indexer.compressor, s.indexer, 4, c.hp.index_size, h);
+    const int64_t length = ratio ? c.shape.length(ratio) : 0;
+    if (ratio == 4 && length > c.hp.index_top_k) {
+        k.choices = cut(ctx, s.compressor.rows, 1, 0, length);
+        k.index_keys = cut(ctx, s.indexer.rows, 1, 0, length);
+        k.index = index_query(c, w.indexer, rank, h);
+    } else if (length) {
+        k.compressed = widened(c, cut(ctx, s.compressor.rows, 1, 0, length));
+    }
+    ggml_tensor* y = nullptr;
+    for (const QueryBlock& block : c.in.queries) {
+        ggml_tensor* part = output(c, w, ratio, block, attend(c, w, k, ratio, block));
+        y = y ? ggml_concat(ctx, y, part, 1) : part;
+    }
+    return y;
+}
+
+}  // namespace ds4::graph

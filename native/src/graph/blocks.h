@@ -1,0 +1,49 @@
+#pragma once
+// The blocks of a layer; target.cpp puts them together.
+
+#include "graph/inputs.h"
+#include "model/weights.h"
+#include "ops/ops.h"
+#include "state/state.h"
+
+namespace ds4::graph {
+
+/// What every block needs to know.
+struct Context {
+    ops::Build b;
+    const model::Hyperparameters& hp;
+    const Shape& shape;
+    const Inputs& in;
+
+    /// RoPE of a layer: plain where nothing is compressed, the compress base (with YaRN) elsewhere (2.3).
+    ops::Rope rope(int ratio) const;
+    ops::HcOptions hc() const;
+};
+
+/// Elements [first, first + count) along axis 0, 1 or 2, the outermost one of x; a view.
+ggml_tensor* cut(ggml_context* ctx, ggml_tensor* x, int axis, int64_t first, int64_t count);
+
+/// Attention sub-layer on h [hidden, n]: writes the layer's state, returns [hidden, n].
+ggml_tensor* attention_block(const Context& c, const model::Attention& w, const state::LayerState& s, int ratio,
+                             ggml_tensor* h);
+
+/// Carries this forward's rows and finishes the blocks that end in it (2.5); size is the compressed row's.
+void compressor_block(const Context& c, const model::Compressor& w, const state::CompressorState& s, int ratio,
+                      int64_t size, ggml_tensor* h);
+
+/// Index queries and head weights of a CSA layer (2.6).
+struct IndexQuery {
+    ggml_tensor* q;        // [index_size, index_heads, n]
+    ggml_tensor* weights;  // [index_heads, n]
+};
+IndexQuery index_query(const Context& c, const model::Indexer& w, ggml_tensor* query_rank, ggml_tensor* h);
+/// The blocks each query of `block` chooses: [top_k, count] I32.
+ggml_tensor* index_choice(const Context& c, const IndexQuery& query, ggml_tensor* keys, const QueryBlock& block);
+
+/// MoE sub-layer on h [hidden, n] for the given tokens [n] (hash layers route by them).
+ggml_tensor* moe_block(const Context& c, const model::Moe& w, int64_t layer, ggml_tensor* tokens, ggml_tensor* h);
+
+/// Logits [vocab, n] from the streams x [hidden, streams, n] (2.8).
+ggml_tensor* head_block(const Context& c, const model::Weights& w, ggml_tensor* x);
+
+}  // namespace ds4::graph

@@ -1,0 +1,122 @@
+#include "graph/inputs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "state/state.h"
+
+namespace ds4::graph {
+namespace {
+
+ggml_tensor* input(ggml_context* ctx, ggml_type type, int64_t n0, int64_t n1 = 1, int64_t n2 = 1) {
+    ggml_tensor* t = ggml_new_tensor_3d(ctx, type, n0, n1, n2);
+    ggml_set_input(t);
+    return t;
+}
+
+RatioInputs create_ratio(ggml_context* ctx, int ratio, const Shape& s) {
+    RatioInputs r;
+    const int64_t blocks = s.blocks(ratio);
+    r.ape = input(ctx, GGML_TYPE_I32, s.rows);
+    r.carry = input(ctx, GGML_TYPE_I64, std::min(s.rows, state::carry_capacity(ratio)));
+    if (!blocks) return r;
+    r.own = input(ctx, GGML_TYPE_I32, ratio * blocks);
+    r.row = input(ctx, GGML_TYPE_I64, blocks);
+    r.start = input(ctx, GGML_TYPE_I32, blocks);
+    if (ratio == 4) {
+        r.previous = input(ctx, GGML_TYPE_I32, 4 * blocks);
+        r.missing = input(ctx, GGML_TYPE_F32, 1, 8, blocks);
+    }
+    return r;
+}
+
+QueryBlock create_queries(ggml_context* ctx, const model::Hyperparameters& hp, const Shape& s, int64_t first) {
+    QueryBlock q{first, std::min(kAttentionRows, s.rows - first)};
+    const int64_t keys = hp.window - 1 + q.count;
+    q.raw = input(ctx, GGML_TYPE_F32, keys, q.count);
+    q.dense4 = input(ctx, GGML_TYPE_F32, keys + s.length4, q.count);
+    q.dense128 = input(ctx, GGML_TYPE_F32, keys + s.length128, q.count);
+    if (s.length4) q.visible4 = input(ctx, GGML_TYPE_F16, s.length4, q.count);
+    return q;
+}
+
+bool used(const ggml_tensor* t) { return t && t->buffer; }
+
+/// Fills a used input with value(index) over all its elements.
+template <typename T, typename F>
+void fill(ggml_tensor* t, F value) {
+    if (!used(t)) return;
+    std::vector<T> data(ggml_nelements(t));
+    for (size_t i = 0; i < data.size(); i++) data[i] = static_cast<T>(value(static_cast<int64_t>(i)));
+    ggml_backend_tensor_set(t, data.data(), 0, data.size() * sizeof(T));
+}
+
+int64_t mod(int64_t a, int64_t n) { return ((a % n) + n) % n; }
+
+void fill_ratio(const RatioInputs& r, int ratio, const Shape& s, int64_t position) {
+    const int64_t ring = state::carry_capacity(ratio), kept = std::min(s.rows, ring);
+    const int64_t first_block = position / ratio;
+    // Joined rows: ring slots for what was there before, own rows after them. Block -1 maps to any slot, masked.
+    auto joined = [&](int64_t p) { return p < position ? mod(p, ring) : ring + p - position; };
+    auto of_block = [&](int64_t i, int64_t shift) { return joined((first_block + i / ratio - shift) * ratio + i % ratio); };
+    fill<int32_t>(r.ape, [&](int64_t i) { return (position + i) % ratio; });
+    fill<int64_t>(r.carry, [&](int64_t i) { return (position + s.rows - kept + i) % ring; });
+    fill<int32_t>(r.own, [&](int64_t i) { return of_block(i, 0); });
+    fill<int32_t>(r.previous, [&](int64_t i) { return of_block(i, 1); });
+    fill<float>(r.missing, [&](int64_t i) { return first_block + i / 8 == 0 && i % 8 < 4 ? -INFINITY : 0.0f; });
+    fill<int64_t>(r.row, [&](int64_t i) { return first_block + i; });
+    fill<int32_t>(r.start, [&](int64_t i) { return (first_block + i) * ratio; });
+}
+
+/// Mask of query rows over [window keys | compressed rows]; key c of a block stands for position first + c - (W-1).
+void fill_mask(ggml_tensor* t, const QueryBlock& q, int64_t window, int ratio, int64_t position) {
+    if (!used(t)) return;
+    const int64_t width = t->ne[0], keys = window - 1 + q.count, start = position + q.first;
+    fill<float>(t, [&](int64_t i) {
+        const int64_t row = i / width, key = i % width;
+        const bool visible = key < keys ? key >= row && key < row + window && start + key - (window - 1) >= 0
+                                        : key - keys < (start + row + 1) / ratio;
+        return visible ? 0.0f : -INFINITY;
+    });
+}
+
+void fill_queries(const QueryBlock& q, int64_t window, int64_t position) {
+    fill_mask(q.raw, q, window, 1, position);
+    fill_mask(q.dense4, q, window, 4, position);
+    fill_mask(q.dense128, q, window, 128, position);
+    const ggml_fp16_t hidden = ggml_fp32_to_fp16(-INFINITY), shown = ggml_fp32_to_fp16(0);
+    const int64_t width = used(q.visible4) ? q.visible4->ne[0] : 1;
+    fill<ggml_fp16_t>(q.visible4, [&](int64_t i) {
+        return i % width < (position + q.first + i / width + 1) / 4 ? shown : hidden;
+    });
+}
+
+}  // namespace
+
+Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const Shape& s) {
+    Inputs in;
+    in.tokens = input(ctx, GGML_TYPE_I32, s.rows);
+    in.positions = input(ctx, GGML_TYPE_I32, s.rows);
+    in.inverse = input(ctx, GGML_TYPE_I32, s.rows);
+    if (hp.window > 1) in.window = input(ctx, GGML_TYPE_I32, hp.window - 1);
+    in.ring = input(ctx, GGML_TYPE_I64, std::min(s.rows, state::raw_capacity(hp)));
+    in.csa = create_ratio(ctx, 4, s);
+    in.hca = create_ratio(ctx, 128, s);
+    for (int64_t i = 0; i < s.rows; i += kAttentionRows) in.queries.push_back(create_queries(ctx, hp, s, i));
+    return in;
+}
+
+void fill_inputs(const Inputs& in, const model::Hyperparameters& hp, const Shape& s, int64_t position,
+                 std::span<const int32_t> tokens) {
+    const int64_t ring = state::raw_capacity(hp), kept = std::min(s.rows, ring);
+    fill<int32_t>(in.tokens, [&](int64_t i) { return tokens[i]; });
+    fill<int32_t>(in.positions, [&](int64_t i) { return position + i; });
+    fill<int32_t>(in.inverse, [&](int64_t i) { return -(position + i); });
+    fill<int32_t>(in.window, [&](int64_t i) { return mod(position - (hp.window - 1) + i, ring); });
+    fill<int64_t>(in.ring, [&](int64_t i) { return (position + s.rows - kept + i) % ring; });
+    fill_ratio(in.csa, 4, s, position);
+    fill_ratio(in.hca, 128, s, position);
+    for (const QueryBlock& q : in.queries) fill_queries(q, hp.window, position);
+}
+
+}  // namespace ds4::graph

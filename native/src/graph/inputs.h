@@ -1,0 +1,51 @@
+#pragma once
+// The tensors a graph reads that change from forward to forward: created once, refilled by position.
+
+#include <span>
+#include <vector>
+
+#include "ggml-backend.h"
+#include "graph/shape.h"
+
+namespace ds4::graph {
+
+/// Indices of one compressor ratio. "Joined" is the carry ring followed by the forward's own rows.
+struct RatioInputs {
+    ggml_tensor* ape = nullptr;        // [rows] I32: position mod ratio
+    ggml_tensor* carry = nullptr;      // [kept] I64: ring slots of the last rows
+    ggml_tensor* own = nullptr;        // [ratio * blocks] I32: joined rows of each block's positions
+    ggml_tensor* previous = nullptr;   // [4 * blocks] I32: those of the block before (ratio 4)
+    ggml_tensor* missing = nullptr;    // [1, 8, blocks] F32: -inf where block 0 has no block before (ratio 4)
+    ggml_tensor* row = nullptr;        // [blocks] I64: where the finished rows go
+    ggml_tensor* start = nullptr;      // [blocks] I32: the blocks' first positions, for RoPE
+};
+
+/// Masks of the query rows [first, first + count).
+struct QueryBlock {
+    int64_t first, count;
+    ggml_tensor* raw = nullptr;       // [W-1+count, count] F32: window keys alone
+    ggml_tensor* dense4 = nullptr;    // [W-1+count + length4, count] F32: window and compressed keys
+    ggml_tensor* dense128 = nullptr;  // likewise
+    ggml_tensor* visible4 = nullptr;  // [length4, count] F16: blocks the indexer may choose
+};
+
+struct Inputs {
+    ggml_tensor* tokens = nullptr;     // [rows] I32
+    ggml_tensor* positions = nullptr;  // [rows] I32
+    ggml_tensor* inverse = nullptr;    // [rows] I32: negated positions
+    ggml_tensor* window = nullptr;     // [W-1] I32: ring slots of the positions before the first row, in order
+    ggml_tensor* ring = nullptr;       // [kept] I64: ring slots of the last rows
+    RatioInputs csa, hca;
+    std::vector<QueryBlock> queries;
+
+    const RatioInputs& of(int ratio) const { return ratio == 4 ? csa : hca; }
+};
+
+/// Creates the inputs of a shape.
+Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const Shape& shape);
+
+/// Fills them for `tokens` at positions `position`...; inputs the graph does not use are skipped.
+void fill_inputs(const Inputs& in, const model::Hyperparameters& hp, const Shape& shape, int64_t position,
+                 std::span<const int32_t> tokens);
+
+}  // namespace ds4::graph

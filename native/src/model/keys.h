@@ -1,0 +1,40 @@
+#pragma once
+// Checked access to the `deepseek4.` keys of a target's metadata. Every error names the key, what was found and wanted.
+
+#include <string>
+#include <vector>
+
+#include "gguf/gguf.h"
+
+namespace ds4::model {
+
+class Keys {
+   public:
+    explicit Keys(const gguf::File& file) : file_(file) {}
+
+    static std::string full(const std::string& key) { return "deepseek4." + key; }
+    bool has(const std::string& key) const { return file_.has(full(key)); }
+
+    /// An integer from `low` to `high`.
+    int64_t integer(const std::string& key, int64_t low, int64_t high) const;
+    int64_t integer(const std::string& key, int64_t low, int64_t high, int64_t fallback) const;
+    /// A finite number from `low` to `high`.
+    float number(const std::string& key, double low, double high) const;
+    float number(const std::string& key, double low, double high, double fallback) const;
+    bool boolean(const std::string& key) const;
+    /// One entry per layer: an array with at least `layers` entries (the rest belongs to MTP blocks and is cut off), or
+    /// one number for all. Each from `low` to `high`.
+    std::vector<int64_t> integers(const std::string& key, int64_t layers, int64_t low, int64_t high) const;
+    std::vector<float> numbers(const std::string& key, int64_t layers, double low, double high) const;
+
+    [[noreturn]] void fail(const std::string& key, const std::string& found, const std::string& wanted) const;
+
+   private:
+    template <typename T, typename Bound>
+    std::vector<T> per_layer(const std::string& key, std::vector<Bound> found, int64_t layers, Bound low,
+                             Bound high) const;
+
+    const gguf::File& file_;
+};
+
+}  // namespace ds4::model

@@ -1,0 +1,63 @@
+#include "ds4/model.h"
+
+#include "model/device.h"
+#include "model/placement.h"
+
+namespace ds4 {
+namespace {
+
+constexpr size_t kTensorsPerLayer = 40, kTopTensors = 8;
+
+uint64_t hash_bytes(uint64_t h, const void* data, size_t size) {
+    const auto* bytes = static_cast<const unsigned char*>(data);
+    for (size_t i = 0; i < size; i++) h = (h ^ bytes[i]) * 0x100000001b3;  // FNV-1a
+    return h;
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOptions& options,
+                                         const LoadProgress& progress) {
+    if (options.threads < 1) {
+        throw RequestError("threads is " + std::to_string(options.threads) + ", wanted at least 1");
+    }
+    std::shared_ptr<Model> m(new Model());
+    m->device_ = model::find_device(options.device);
+    m->threads_ = options.threads;
+    m->file_ = gguf::File::open(path);
+    m->hp_ = model::read_hyperparameters(*m->file_);
+    const size_t tensors = m->hp_.layers * kTensorsPerLayer + kTopTensors;
+    m->ctx_.reset(ggml_init({tensors * ggml_tensor_overhead(), nullptr, true}));
+    m->weights_ = model::describe_weights(m->ctx_.get(), *m->file_, m->hp_);
+    // The embedding is only ever gathered from: a few rows a forward are not worth device memory.
+    m->buffers_ = model::place_weights(m->ctx_.get(), *m->file_, m->device_, {m->weights_.embedding}, progress);
+    return m;
+}
+
+std::string Model::device_name() const { return ggml_backend_dev_name(device_); }
+
+std::vector<ggml_backend_ptr> Model::open_backends() const {
+    std::vector<ggml_backend_ptr> backends;
+    ggml_backend_dev_t cpu = model::cpu_device();
+    if (device_ != cpu) backends.emplace_back(ggml_backend_dev_init(device_, nullptr));
+    backends.emplace_back(ggml_backend_dev_init(cpu, nullptr));
+    for (const ggml_backend_ptr& b : backends) {
+        if (!b) throw BackendError("device " + device_name() + " cannot be opened");
+    }
+    model::set_threads(backends.back().get(), threads_);
+    return backends;
+}
+
+uint64_t Model::fingerprint() const {
+    constexpr size_t kSample = 64;
+    uint64_t h = 0xcbf29ce484222325;
+    for (const gguf::Tensor& t : file_->tensors()) {
+        h = hash_bytes(h, t.name.data(), t.name.size());
+        h = hash_bytes(h, &t.type, sizeof t.type);
+        h = hash_bytes(h, t.ne.data(), sizeof t.ne);
+        h = hash_bytes(h, t.data, std::min(t.nbytes, kSample));
+    }
+    return h;
+}
+
+}  // namespace ds4

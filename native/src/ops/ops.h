@@ -1,0 +1,99 @@
+#pragma once
+// The ops a DS4 graph is made of: one interface, here; `generic/` composes each from ggml ops, so that it runs on
+// every ggml backend. Shapes are ggml's (ne0 first); every activation is F32.
+// Formula numbers refer to spec/deepseek-v4.md section 2.
+
+#include <cstdint>
+#include <vector>
+
+#include "ggml.h"
+
+namespace ds4::ops {
+
+/// Where nodes go. State is written by nodes nobody reads, so their place in the graph is their only order:
+/// `now` appends a node at once.
+struct Build {
+    ggml_context* ctx;
+    ggml_cgraph* graph;
+
+    ggml_tensor* now(ggml_tensor* node) const {
+        ggml_build_forward_expand(graph, node);
+        return node;
+    }
+};
+
+/// Rotary embedding of the last `dims` components, adjacent pairs, no magnitude factor (2.3).
+struct Rope {
+    int32_t dims;
+    float base;
+    float factor = 1;  // YaRN's s; 1 is plain RoPE
+    float beta_fast = 32, beta_slow = 1;
+    int32_t original_context = 0;
+};
+
+/// Rotates the tail of x [size, heads, n] in place; positions [n] I32 (negated for the inverse).
+void rope_tail(const Build& b, ggml_tensor* x, ggml_tensor* positions, const Rope& rope);
+
+/// RMS norm of the rows of x with an optional weight [ne0].
+ggml_tensor* rms_norm(const Build& b, ggml_tensor* x, ggml_tensor* weight, float epsilon);
+
+/// Hyper-connections, (2)-(10).
+struct HcWeights {
+    ggml_tensor *fn, *base, *scale;
+};
+struct HcMix {
+    ggml_tensor* pre;   // [streams, n]
+    ggml_tensor* post;  // [streams, n]; null for the head
+    ggml_tensor* comb;  // [destination, source, n]; null for the head
+};
+struct HcOptions {
+    int32_t sinkhorn_iterations;
+    float epsilon, norm_epsilon;
+};
+
+/// Mix of a sub-layer from the streams x [hidden, streams, n].
+HcMix hc_mix(const Build& b, ggml_tensor* x, const HcWeights& w, const HcOptions& options);
+/// The head's mix: `pre` alone, one scale (36).
+HcMix hc_head_mix(const Build& b, ggml_tensor* x, const HcWeights& w, const HcOptions& options);
+/// Weighted sum of the streams: [hidden, n].
+ggml_tensor* hc_collapse(const Build& b, ggml_tensor* x, ggml_tensor* pre);
+/// New streams from the sub-layer's output y [hidden, n].
+ggml_tensor* hc_expand(const Build& b, ggml_tensor* y, ggml_tensor* x, const HcMix& mix);
+
+/// Compressed rows of the blocks a forward completes (21)-(24), before norm and RoPE.
+/// kv, score: the halves' candidate rows gathered for `blocks` blocks: [size, slots, blocks] each, slots in time order.
+/// mask [1, slots, blocks] F32 or null: added to the scores.
+ggml_tensor* compress(const Build& b, ggml_tensor* kv, ggml_tensor* score, ggml_tensor* mask);
+
+/// Lightning indexer scores (30): q [size, heads, n], keys [size, rows] F16 or F32, weights [heads, n],
+/// mask [rows, n] F16 (0 or -inf). Returns [rows, n].
+ggml_tensor* index_scores(const Build& b, ggml_tensor* q, ggml_tensor* keys, ggml_tensor* weights, ggml_tensor* mask);
+
+/// Attention of n queries over keys that are values too, with sinks (17), (18).
+struct AttentionInput {
+    ggml_tensor* q;                  // [size, heads, n]
+    ggml_tensor* shared;             // [size, rows]: keys every query may see
+    ggml_tensor* selected = nullptr; // [size, k, n]: keys of one query each, or null
+    ggml_tensor* mask;               // [rows + k, n] F32, 0 or -inf
+    ggml_tensor* sinks;              // [heads]
+};
+/// Returns [size, heads, n].
+ggml_tensor* attention(const Build& b, const AttentionInput& in);
+
+/// Router scores sqrt(softplus(W h)) [experts, n] (31).
+ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h);
+
+struct MoeOptions {
+    float routed_scale;
+    bool normalise;
+    float clamp_routed, clamp_shared;  // 0 is no clamp
+};
+struct MoeWeights {
+    ggml_tensor *gate, *up, *down;                       // [.., .., experts]
+    ggml_tensor *shared_gate, *shared_up, *shared_down;  // 2-D
+};
+/// Routed experts plus the shared one (33)-(35). scores [experts, n], selection [used, n] I32, h [hidden, n].
+ggml_tensor* moe(const Build& b, ggml_tensor* h, ggml_tensor* scores, ggml_tensor* selection, const MoeWeights& w,
+                 const MoeOptions& options);
+
+}  // namespace ds4::ops

@@ -1,0 +1,56 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "ds4/errors.h"
+#include "ds4/sampling.h"
+#include "sampling/softmax.h"
+
+namespace ds4 {
+
+namespace {
+
+// Whole blocks are skipped by their sums, which vectorise; only the block of the hit is walked token by token.
+constexpr size_t kBlock = 512;
+
+std::span<const float> block_at(std::span<const float> weights, size_t begin) {
+    return weights.subspan(begin, std::min(kBlock, weights.size() - begin));
+}
+
+/// First index at which the running sum passes `target`; the last positive one when rounding leaves it just short.
+size_t walk(std::span<const float> block, double target) {
+    double running = 0;
+    size_t last = 0;
+    for (size_t i = 0; i < block.size(); ++i) {
+        if (block[i] <= 0) continue;
+        last = i;
+        running += block[i];
+        if (target < running) break;
+    }
+    return last;
+}
+
+}  // namespace
+
+int32_t draw(std::span<const float> weights, double u) {
+    double total = 0;
+    for (size_t begin = 0; begin < weights.size(); begin += kBlock) total += sampling::sum(block_at(weights, begin));
+    if (!(total > 0) || !std::isfinite(total)) {
+        throw RequestError("draw: the weights sum to " + std::to_string(total) + ", wanted a finite sum above 0");
+    }
+    const double target = u * total;
+    double before = 0;
+    size_t last_begin = 0;
+    for (size_t begin = 0; begin < weights.size(); begin += kBlock) {
+        const double mass = sampling::sum(block_at(weights, begin));
+        if (mass == 0) continue;
+        last_begin = begin;
+        if (target < before + mass)
+            return static_cast<int32_t>(begin + walk(block_at(weights, begin), target - before));
+        before += mass;
+    }
+    // u * total rounded up to the total: the last token that has any weight.
+    return static_cast<int32_t>(last_begin + walk(block_at(weights, last_begin), total));
+}
+
+}  // namespace ds4

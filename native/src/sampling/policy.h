@@ -1,0 +1,17 @@
+#pragma once
+// The part of the policy that works on logits of single tokens: bias, then penalties.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ds4/sampling.h"
+
+namespace ds4::sampling {
+
+/// Adds the bias and applies the penalties to `row` in place. `counts` is scratch, zero between calls.
+/// Throws RequestError when an id of the bias or the history lies outside the row.
+void adjust_logits(const SamplingPolicy& policy, std::span<const int32_t> history, std::span<float> row,
+                   std::vector<int32_t>& counts);
+
+}  // namespace ds4::sampling

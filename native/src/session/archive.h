@@ -1,0 +1,40 @@
+#pragma once
+// The saved form of a session: a fixed header, then tokens, logits, rings and compressed rows, then a checksum.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ds4::session {
+
+struct ArchiveHeader {
+    char magic[8];  // "DS4STATE"
+    uint32_t version;
+    uint32_t kv_type;
+    uint64_t model;  // Model::fingerprint
+    int64_t context, position, written_end;
+    uint64_t logits;  // how many follow the tokens: the vocabulary, or 0
+    uint64_t body;    // bytes after the header, the checksum not counted
+};
+
+/// Appends to a byte buffer; `take` reads back in the same order.
+class ArchiveWriter {
+   public:
+    void put(const void* data, size_t size);
+    std::vector<char>& bytes() { return bytes_; }
+
+   private:
+    std::vector<char> bytes_;
+};
+
+/// Writes header, body and checksum under a temporary name and renames it. Throws Error naming the path.
+void write_archive(const std::string& path, ArchiveHeader header, const std::vector<char>& body);
+
+/// Reads and checks a file: length, magic, version, checksum. Throws FormatError.
+struct Archive {
+    ArchiveHeader header;
+    std::vector<char> body;
+};
+Archive read_archive(const std::string& path);
+
+}  // namespace ds4::session

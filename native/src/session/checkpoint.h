@@ -1,0 +1,37 @@
+#pragma once
+// Copies of the rings in host memory: how a session goes back further than the rings' slack.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "state/state.h"
+
+namespace ds4::session {
+
+/// The rings as they were at a frontier. Compressed rows are append-only and need no copy.
+struct Checkpoint {
+    int64_t position = 0;
+    int64_t written_end = 0;  // one past the highest position ever written to the rings
+    std::vector<char> rings;
+};
+
+std::shared_ptr<const Checkpoint> take_checkpoint(const state::State& state, int64_t position, int64_t written_end);
+void restore_checkpoint(const state::State& state, const Checkpoint& checkpoint);
+
+/// The checkpoints a session keeps, oldest first.
+class Checkpoints {
+   public:
+    void keep(std::shared_ptr<const Checkpoint> checkpoint);
+    /// The newest at or before `position`, or null.
+    std::shared_ptr<const Checkpoint> nearest(int64_t position) const;
+    /// Forgets what lies after `position`: other tokens may follow there now.
+    void drop_after(int64_t position);
+    int64_t newest_position() const { return kept_.empty() ? 0 : kept_.back()->position; }
+
+   private:
+    std::deque<std::shared_ptr<const Checkpoint>> kept_;
+};
+
+}  // namespace ds4::session

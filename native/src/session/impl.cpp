@@ -1,0 +1,172 @@
+#include "session/impl.h"
+
+#include <algorithm>
+
+#include "model/device.h"
+
+namespace ds4 {
+namespace {
+
+constexpr int64_t kCheckpointEvery = 1024;
+/// Rows whose logits are held at once: 512 of V4's would take 264 MB.
+constexpr int64_t kLogitRows = 128;
+
+SessionOptions checked(const Model& model, const SessionOptions& options) {
+    const int64_t trained = model.hyperparameters().context;
+    if (options.context < 1 || options.context > trained) {
+        throw RequestError("context is " + std::to_string(options.context) + ", wanted 1 to " +
+                           std::to_string(trained) + ", the length the model was trained for");
+    }
+    if (options.kv_type != GGML_TYPE_F16 && options.kv_type != GGML_TYPE_F32) {
+        throw RequestError("the KV type is " + std::string(ggml_type_name(options.kv_type)) + ", wanted f16 or f32");
+    }
+    return options;
+}
+
+}  // namespace
+
+Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o)
+    : model(std::move(m)),
+      options(checked(*model, o)),
+      backends(model->open_backends()),
+      state(model->hyperparameters(), options.context, options.kv_type,
+            ggml_backend_get_default_buffer_type(backends.front().get())),
+      graphs(*model, state, backends) {
+    model::set_abort_callback(
+        backends.back().get(), [](void* self) { return static_cast<Impl*>(self)->stop_requested(); }, this);
+}
+
+void Session::Impl::check_tokens(std::span<const int32_t> more) const {
+    if (more.empty()) throw RequestError("no tokens to evaluate: give at least one");
+    for (size_t i = 0; i < more.size(); i++) {
+        if (more[i] >= 0 && more[i] < vocab()) continue;
+        throw RequestError("token " + std::to_string(more[i]) + " at index " + std::to_string(i) +
+                           " is not in the vocabulary of " + std::to_string(vocab()));
+    }
+    const int64_t left = options.context - position();
+    if (static_cast<int64_t>(more.size()) > left) {
+        throw RequestError(std::to_string(more.size()) + " tokens do not fit: the context of " +
+                           std::to_string(options.context) + " has " + std::to_string(left) +
+                           " positions left; use a larger context");
+    }
+}
+
+bool Session::Impl::stop_requested() {
+    if (cancelled) return true;
+    const auto now = std::chrono::steady_clock::now();
+    if (!interrupt || now - last_poll < std::chrono::milliseconds(20)) return false;
+    last_poll = now;
+    if (interrupt()) cancelled = true;
+    return cancelled;
+}
+
+void Session::Impl::throw_if_stopped() {
+    if (!stop_requested()) return;
+    cancelled = false;
+    throw Cancelled();
+}
+
+void Session::Impl::forward(std::span<const int32_t> rows, graph::Logits wanted, float* out) {
+    throw_if_stopped();
+    const model::Hyperparameters& hp = model->hyperparameters();
+    const auto count = static_cast<int64_t>(rows.size());
+    session::Plan& plan = graphs.get(graph::shape_of(hp, position(), count, wanted));
+    graph::fill_inputs(plan.target.in, hp, plan.shape, position(), rows);
+    written_end = std::max(written_end, position() + count);
+    const ggml_status status = ggml_backend_sched_graph_compute(plan.scheduler.get(), plan.target.graph);
+    if (status == GGML_STATUS_ABORTED) throw_if_stopped();
+    if (status != GGML_STATUS_SUCCESS) {
+        throw BackendError("running " + std::to_string(count) + " rows on " + model->device_name() + " failed: " +
+                           ggml_status_to_string(status));
+    }
+    if (plan.target.logits) ggml_backend_tensor_get(plan.target.logits, out, 0, ggml_nbytes(plan.target.logits));
+}
+
+template <typename F>
+void Session::Impl::or_undo(F change) {
+    const auto before = session::take_checkpoint(state, position(), written_end);
+    const std::vector<int32_t> tokens_before = tokens;
+    const std::vector<float> logits_before = logits;
+    checkpoints.keep(before);
+    try {
+        change();
+    } catch (...) {
+        tokens = tokens_before;
+        logits = logits_before;
+        checkpoints.drop_after(position());
+        restore(*before);
+        throw;
+    }
+}
+
+void Session::Impl::restore(const session::Checkpoint& c) {
+    session::restore_checkpoint(state, c);
+    written_end = c.written_end;
+}
+
+void Session::Impl::extend(std::span<const int32_t> more, float* out, const StepProgress& progress) {
+    const auto total = static_cast<int64_t>(more.size()), start = position();
+    std::vector<float> last(vocab());
+    auto run = [&] {
+        for (int64_t done = 0; done < total;) {
+            const int64_t widest = graph::chunk_rows(position() + total - done);
+            const int64_t rows = std::min(out ? std::min(widest, kLogitRows) : widest, total - done);
+            const bool final = done + rows == total;
+            const auto wanted = out ? graph::Logits::all : final ? graph::Logits::last : graph::Logits::none;
+            const auto chunk = more.subspan(done, rows);
+            forward(chunk, wanted, out ? out + done * vocab() : last.data());
+            tokens.insert(tokens.end(), chunk.begin(), chunk.end());
+            done += rows;
+            if (position() - checkpoints.newest_position() >= kCheckpointEvery) {
+                checkpoints.keep(session::take_checkpoint(state, position(), written_end));
+            }
+            if (progress) progress(done, total);
+        }
+        if (out) std::copy_n(out + (total - 1) * vocab(), vocab(), last.begin());
+        logits = std::move(last);
+    };
+    if (total > state::kMaxRows) return or_undo(run);
+    try {
+        run();
+    } catch (...) {  // so few rows past the frontier spoil nothing
+        tokens.resize(start);
+        throw;
+    }
+}
+
+void Session::Impl::rewind(int64_t target, const StepProgress& progress) {
+    if (target < 0 || target > position()) {
+        throw RequestError("cannot rewind to position " + std::to_string(target) + ": the session is at " +
+                           std::to_string(position()));
+    }
+    if (target == position()) return;
+    if (target == 0) written_end = 0;  // nothing before position 0 is ever read
+    if (target == 0 || written_end - target <= state::kMaxRows) {
+        tokens.resize(target);
+        logits.clear();
+        checkpoints.drop_after(target);
+        return;
+    }
+    const std::vector<int32_t> all(tokens.begin(), tokens.begin() + target);
+    const auto from = checkpoints.nearest(target);
+    or_undo([&] {
+        from ? restore(*from) : void(written_end = 0);
+        tokens.resize(from ? from->position : 0);
+        checkpoints.drop_after(position());
+        logits.clear();
+        if (position() < target) extend(std::span(all).subspan(position()), nullptr, progress);
+    });
+    checkpoints.drop_after(target);
+}
+
+void Session::Impl::ensure_logits() {
+    if (!logits.empty()) return;
+    if (tokens.empty()) throw RequestError("nothing has been evaluated yet: prefill a prompt first");
+    const int32_t last = tokens.back();
+    or_undo([&] {
+        rewind(position() - 1, {});
+        extend(std::span(&last, 1), nullptr, {});
+    });
+}
+
+}  // namespace ds4

@@ -1,0 +1,66 @@
+#pragma once
+// The parts of a session, shared by the files of this folder.
+
+#include <chrono>
+
+#include "ds4/session.h"
+#include "session/checkpoint.h"
+#include "session/graph_cache.h"
+
+namespace ds4 {
+
+struct Session::Impl {
+    Impl(std::shared_ptr<const Model> model, const SessionOptions& options);
+
+    std::shared_ptr<const Model> model;
+    SessionOptions options;
+    std::vector<ggml_backend_ptr> backends;
+    state::State state;
+    session::GraphCache graphs;
+    session::Checkpoints checkpoints;
+
+    std::vector<int32_t> tokens;  // its size is the frontier
+    int64_t written_end = 0;      // one past the highest position ever written to the rings
+    std::vector<float> logits;    // of the frontier; empty when not known
+
+    std::atomic<bool> busy{false}, cancelled{false};
+    std::function<bool()> interrupt;
+    std::chrono::steady_clock::time_point last_poll{};
+
+    int64_t position() const { return static_cast<int64_t>(tokens.size()); }
+    int64_t vocab() const { return model->hyperparameters().vocab; }
+
+    /// Throws RequestError unless `more` can follow the frontier.
+    void check_tokens(std::span<const int32_t> more) const;
+    /// One graph run of `rows` at the frontier, which stays where it is. The rows' logits go to `out`.
+    void forward(std::span<const int32_t> rows, graph::Logits logits, float* out);
+    /// Extends the frontier by `more` in chunks. `out` takes every row's logits, or is null. A throw undoes all of it.
+    void extend(std::span<const int32_t> more, float* out, const StepProgress& progress);
+    void rewind(int64_t position, const StepProgress& progress);
+    void ensure_logits();
+
+    /// Runs `change`; when it throws, puts rings, frontier and logits back.
+    template <typename F>
+    void or_undo(F change);
+    void restore(const session::Checkpoint& checkpoint);
+    bool stop_requested();
+    void throw_if_stopped();
+};
+
+/// Marks a session busy for one call.
+class Busy {
+   public:
+    explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
+        if (flag_.exchange(true)) {
+            throw RequestError("this session is already in a call: use one session for each thread, or wait");
+        }
+    }
+    ~Busy() { flag_ = false; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    std::atomic<bool>& flag_;
+};
+
+}  // namespace ds4

@@ -1,0 +1,57 @@
+#include "ds4/session.h"
+
+#include "session/impl.h"
+
+namespace ds4 {
+
+Session::Session(std::shared_ptr<const Model> model, const SessionOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(model), options)) {}
+Session::~Session() = default;
+
+const Model& Session::model() const { return *impl_->model; }
+int64_t Session::context() const { return impl_->options.context; }
+ggml_type Session::kv_type() const { return impl_->options.kv_type; }
+int64_t Session::position() const { return impl_->position(); }
+const std::vector<int32_t>& Session::tokens() const { return impl_->tokens; }
+
+void Session::prefill(std::span<const int32_t> tokens, const StepProgress& progress) {
+    Busy busy(impl_->busy);
+    impl_->check_tokens(tokens);
+    impl_->extend(tokens, nullptr, progress);
+}
+
+void Session::evaluate(std::span<const int32_t> tokens, std::span<float> out, const StepProgress& progress) {
+    Busy busy(impl_->busy);
+    impl_->check_tokens(tokens);
+    if (static_cast<int64_t>(out.size()) != static_cast<int64_t>(tokens.size()) * impl_->vocab()) {
+        throw RequestError("the output of evaluate holds " + std::to_string(out.size()) + " numbers, wanted " +
+                           std::to_string(tokens.size() * impl_->vocab()));
+    }
+    impl_->extend(tokens, out.data(), progress);
+}
+
+std::span<const float> Session::logits() {
+    Busy busy(impl_->busy);
+    impl_->ensure_logits();
+    return impl_->logits;
+}
+
+int32_t Session::sample(Sampler& sampler, Rng& rng) {
+    Busy busy(impl_->busy);
+    impl_->ensure_logits();
+    return sampler.sample(impl_->logits, impl_->tokens, rng);
+}
+
+void Session::rewind(int64_t position, const StepProgress& progress) {
+    Busy busy(impl_->busy);
+    impl_->rewind(position, progress);
+}
+
+void Session::cancel() { impl_->cancelled = true; }
+void Session::clear_cancel() { impl_->cancelled = false; }
+void Session::set_interrupt(std::function<bool()> interrupt) {
+    Busy busy(impl_->busy);
+    impl_->interrupt = std::move(interrupt);
+}
+
+}  // namespace ds4

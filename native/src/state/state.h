@@ -1,0 +1,66 @@
+#pragma once
+// What a session remembers: rings addressed by absolute position, with slack, and append-only compressed rows
+// (spec/deepseek-v4.md section 3). Rejecting rows means lowering the frontier; nothing is copied or cleared.
+
+#include <utility>
+#include <vector>
+
+#include "ggml-cpp.h"
+#include "model/hyperparameters.h"
+
+namespace ds4::state {
+
+/// Most rows one forward may write past the frontier and still be rejected.
+constexpr int64_t kMaxRows = 16;
+
+/// Ring sizes of section 3.2; one row less loses a row that a later forward reads.
+inline int64_t raw_capacity(const model::Hyperparameters& hp) { return hp.window - 1 + kMaxRows; }
+inline int64_t carry_capacity(int ratio) { return (ratio == 4 ? 7 : ratio - 1) + kMaxRows; }
+
+/// Compressed rows are read in lengths from a short list, so that graphs can be reused: 0, 64, and then steps of
+/// a quarter of the power of two below.
+int64_t bucket(int64_t rows);
+
+/// A compressor's carry rings and the rows it completes.
+struct CompressorState {
+    ggml_tensor* kv = nullptr;     // [width, carry] F32, row = position mod carry
+    ggml_tensor* score = nullptr;  // likewise; the position's APE row is already added
+    ggml_tensor* rows = nullptr;   // [size, bucket(context / ratio)], row = block
+};
+
+struct LayerState {
+    ggml_tensor* raw = nullptr;  // [head_size, raw_capacity], row = position mod capacity
+    CompressorState compressor;  // null when the ratio is 0
+    CompressorState indexer;     // null unless the ratio is 4
+};
+
+/// The tensors of one session on one device, zero-filled: a masked row still meets 0 * x in a product.
+class State {
+   public:
+    /// Throws BackendError when the device has no room.
+    State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, ggml_backend_buffer_type_t device);
+
+    const std::vector<LayerState>& layers() const { return layers_; }
+    ggml_type kv_type() const { return kv_type_; }
+    /// Bytes the same state would take, without allocating it.
+    static size_t bytes(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type,
+                        ggml_backend_buffer_type_t device);
+    void clear();
+
+    /// The position-addressed rings of all layers (what a checkpoint must copy).
+    std::vector<ggml_tensor*> rings() const;
+    /// The append-only rows with the ratio each belongs to.
+    std::vector<std::pair<ggml_tensor*, int>> compressed() const;
+
+   private:
+    ggml_type kv_type_;
+    ggml_context_ptr ctx_;
+    ggml_backend_buffer_ptr buffer_;
+    std::vector<LayerState> layers_;
+};
+
+/// Creates the tensors of every layer in `ctx` without memory.
+std::vector<LayerState> describe_state(ggml_context* ctx, const model::Hyperparameters& hp, int64_t context,
+                                       ggml_type kv_type);
+
+}  // namespace ds4::state

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Writes ds4py/_native.pyi from the installed native module; with --check it only compares, and fails when the file
+# is not current. Needs the environment where ds4py with its test extra is installed.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+stub="$root/ds4py/_native.pyi"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Not from the tree's root: there, Python would take the source folder for the installed package.
+cd "$work"
+pybind11-stubgen --exit-code --root-suffix "" --output-dir "$work" ds4py._native >"$work/log" 2>&1 || {
+  cat "$work/log" >&2
+  exit 1
+}
+made=$(find "$work/ds4py" -name '_native*.pyi')
+ruff format --quiet --config "$root/pyproject.toml" "$made"
+
+if [ "${1:-}" != --check ]; then
+  cp "$made" "$stub"
+elif ! diff -u "$stub" "$made"; then
+  echo "ds4py/_native.pyi is not current: install this tree, then run tools/stubs.sh" >&2
+  exit 1
+fi
