@@ -2,11 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ def generated(cli):
     """Runs `ds4py generate --json ARGS` on the golden target and gives the object."""
 
     def run(*args: object, text: str = "") -> dict[str, Any]:
-        done = cli("generate", "-m", TARGET, "--json", *args, text=text)
+        done = cli("generate", "-m", TARGET, "-t", 1, "--json", *args, text=text)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -89,11 +89,11 @@ class TestGenerate:
 
     def test_text_streams_to_stdout_and_the_rest_to_stderr(self, cli, generated):
         flags = ("-p", "abc", "-n", 8, "--temp", 0)
-        done = cli("generate", "-m", TARGET, *flags)
+        done = cli("generate", "-m", TARGET, "-t", 1, *flags)
         assert done.returncode == 0
         assert done.stdout == generated(*flags)["text"] + "\n"
         assert "tokens/s" in done.stderr and str(TARGET) in done.stderr
-        quiet = cli("generate", "-m", TARGET, "-q", *flags)
+        quiet = cli("generate", "-m", TARGET, "-t", 1, "-q", *flags)
         assert quiet.stdout == done.stdout and quiet.stderr == ""
 
     def test_file_stdin_and_flag_give_the_same_prompt(self, generated, tmp_path):
@@ -108,7 +108,7 @@ class TestGenerate:
         assert len({(each["prompt_tokens"], *each["ids"]) for each in found}) == 1
 
     def test_no_model_uses_the_embedded_one_and_says_so(self, cli):
-        done = cli("generate", "-p", "hello", "-n", 4, "--json")
+        done = cli("generate", "-t", 1, "-p", "hello", "-n", 4, "--json")
         assert done.returncode == 0
         assert "embedded" in done.stderr
         assert json.loads(done.stdout)["model"]["embedded"] is True
@@ -140,6 +140,7 @@ class TestWrongUsage:
             (["-p", "a", "-c", "0"], ["-c/--context"]),
             (["-p", "a", "--temp", "-1"], ["--temp"]),
             (["-p", "a", "--temp", "nan"], ["--temp"]),
+            (["-p", "a", "--presence-penalty", "inf"], ["--presence-penalty"]),
             (["-p", "a", "--top-p", "1.5"], ["--top-p", "between 0 and 1"]),
             (["-p", "a", "--seed", "-1"], ["--seed"]),
             (["-p", "a", "--kv-dtype", "q8"], ["--kv-dtype"]),
@@ -238,7 +239,7 @@ class TestPerplexity:
     TEXT = "The quick brown fox jumps over the lazy dog. " * 3
 
     def scored(self, cli, *flags: object) -> dict[str, float]:
-        done = cli("perplexity", TARGET, "-f", "-", "--json", "--kv-dtype", "f32", *flags, text=self.TEXT)
+        done = cli("perplexity", TARGET, "-f", "-", "-t", 1, "--json", "--kv-dtype", "f32", *flags, text=self.TEXT)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -270,7 +271,7 @@ class TestPerplexity:
 class TestEndings:
     def start(self, tmp_path: Path, *flags: object) -> subprocess.Popen[bytes]:
         # Greedy text of random weights goes round in circles without an end token.
-        flags = ("-p", "abc", "-n", "-1", "-c", "60000", "--temp", "0", *flags)
+        flags = ("-p", "abc", "-n", "-1", "-t", "1", "--temp", "0", *flags)
         command = [*COMMAND, "generate", "-m", str(TARGET), *map(str, flags)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
 
@@ -296,7 +297,9 @@ class TestEndings:
         assert process.returncode == 130
         found = json.loads(output)
         assert found["finish_reason"] == "interrupted"
-        assert len(found["ids"]) == found["statistics"]["generated_tokens"] > 0
+        # The token that was being made when the signal came may be counted without being printed.
+        assert found["statistics"]["generated_tokens"] - len(found["ids"]) in (0, 1)
+        assert len(found["ids"]) > 0
 
     @pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise there")
     def test_closed_pipe_ends_silently(self, tmp_path):
@@ -314,5 +317,7 @@ class TestFirstSteps:
         assert done.returncode == 0
         assert all(word in done.stdout for word in ("generate", "inspect", "perplexity", "exit codes"))
 
-    def test_version(self, cli):
-        assert cli("--version").stdout == f"ds4py {version('ds4py')}\n"
+    def test_version_is_that_of_the_project(self, cli):
+        project = (Path(__file__).parent.parent / "pyproject.toml").read_text()
+        version = re.search(r'^version = "(.+)"$', project, re.MULTILINE)[1]
+        assert cli("--version").stdout == f"ds4py {version}\n"

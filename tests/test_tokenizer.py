@@ -36,7 +36,7 @@ VECTORS = [
 
 CORPUS = {
     "python": inspect.getsource(json.decoder) + inspect.getsource(argparse),
-    "chinese": "深度求索发布了新模型。它有四十三层，3.50 元；「你好，世界！」カタカナとひらがな、한국어도。\r\n\t第二行",
+    "chinese": "深度求索发布了模型。四十三层，3.50 元；「你好！」サーバーのデータ、龥龦ヿ、한국어도。\r\n\t第二行",
     "emoji": "👩\u200d👩\u200d👧\u200d👦 ok 🏳\ufe0f\u200d🌈!! e\u0301a\u0300 \u200b\ufeff🤖🤖 ½ ² Ⅷ ٣٤٥",
     "numbers": "1 12 123 1234 12345 3.14159 1e-9 0xFF 2024-05-01 １２３４",
     "spaces": "a b  c   d    e \t f\n\n\n g \r\n  h\u00a0\u3000 i  \n  \n",

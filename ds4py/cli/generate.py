@@ -13,7 +13,7 @@ from ds4py.cli.options import add_engine_flags, add_output_flags, number, sampli
 from ds4py.cli.progress import Bar
 
 if TYPE_CHECKING:
-    from ds4py import Engine, Session
+    from ds4py import Engine, Piece, Session
 
 DEFAULT_MAX_TOKENS = 256
 
@@ -115,10 +115,14 @@ def run(args: argparse.Namespace) -> int:
             result = Result()
             limit = None if args.max_tokens < 0 else args.max_tokens
             with Bar("prompt", quiet=args.quiet) as bar:
-                pieces = session.generate(
-                    prompt, max_tokens=limit, sampling=sampling, stop=args.stop, progress=bar.update
-                )
-                result.follow(pieces, bar, echo=not args.json)
+
+                def pieces() -> Iterator["Piece"]:
+                    # The prompt runs in this call, not with the first piece.
+                    yield from session.generate(
+                        prompt, max_tokens=limit, sampling=sampling, stop=args.stop, progress=bar.update
+                    )
+
+                result.follow(pieces(), bar, echo=not args.json)
             report(args, engine, session, result)
     return exits.INTERRUPTED if result.finish_reason == "interrupted" else exits.OK
 
@@ -171,7 +175,7 @@ class Result:
         self.ids: list[int] = []
         self.finish_reason: str | None = None
 
-    def follow(self, pieces: "Iterator[Any]", bar: Bar, *, echo: bool) -> None:
+    def follow(self, pieces: Iterator["Piece"], bar: Bar, *, echo: bool) -> None:
         """Collects the pieces, printing their text as it comes; Ctrl-C ends it with reason `interrupted`."""
         from ds4py.errors import Cancelled
 
@@ -198,11 +202,12 @@ def report(args: argparse.Namespace, engine: "Engine", session: "Session", resul
         args,
         f"prompt {stats.prompt_tokens} tokens ({stats.prompt_tokens_per_second:.1f} tokens/s), "
         f"generated {stats.generated_tokens} ({stats.tokens_per_second:.1f} tokens/s), "
-        f"seed {stats.seed}, ended: {REASONS.get(result.finish_reason, result.finish_reason)}",
+        f"seed {stats.seed}, ended: {REASONS[result.finish_reason]}",
     )
 
 
 REASONS = {
+    None: "unfinished",
     "stop": "end of text",
     "length": "length limit (-n, or the context of -c)",
     "interrupted": "interrupted",

@@ -171,10 +171,20 @@ def totals_table(groups: dict[str, dict[str, int]]) -> str:
     """One line a group."""
     return table(
         [
-            (name, f"{group['tensors']} tensors", f"{quantity(group['parameters'])} parameters", size(group["bytes"]))
+            (
+                name,
+                count(group["tensors"], "tensor"),
+                f"{quantity(group['parameters'])} parameters",
+                size(group["bytes"]),
+            )
             for name, group in groups.items()
         ]
     )
+
+
+def count(number: int, noun: str) -> str:
+    """`1 tensor`, `2 tensors`."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def tensor_table(tensors: list[dict[str, Any]]) -> str:

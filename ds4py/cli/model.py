@@ -31,7 +31,7 @@ def open_engine(args: argparse.Namespace, path: str | None) -> "Engine":
     with Bar("loading", quiet=args.quiet) as bar:
         engine = ds4py.Engine(path, device=args.device, threads=args.threads, progress=bar.update)
     if not engine.embedded:
-        note(args, f"model {engine.name} ({engine.path}), device {engine.device}, {engine.threads} threads")
+        note(args, f"model {engine.name} ({engine.path}), device {engine.device}, threads {engine.threads}")
     return engine
 
 

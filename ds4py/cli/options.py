@@ -13,8 +13,8 @@ Number = TypeVar("Number", int, float)
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line, and which takes no abbreviated flags."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, allow_abbrev=False, **kwargs)
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_abbrev=False, **kwargs)
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError instead of printing the usage and leaving."""
@@ -22,16 +22,16 @@ class Parser(argparse.ArgumentParser):
 
 
 class PrintVersion(argparse.Action):
-    """`--version`; reads the installed version only when it is asked for."""
+    """`--version`."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(nargs=0, help="print the version and leave", **kwargs)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         """Prints `ds4py VERSION`."""
-        from importlib.metadata import version
+        import ds4py
 
-        print("ds4py", version("ds4py"))
+        print("ds4py", ds4py.__version__)
         parser.exit()
 
 
@@ -47,11 +47,17 @@ def number(
             wanted = "a whole number" if kind is int else "a number"
             raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}") from None
         if not math.isfinite(value) or (low is not None and value < low) or (high is not None and value > high):
-            limits = f"{low:g} or more" if high is None else f"between {low:g} and {high:g}"
-            raise argparse.ArgumentTypeError(f"{text} is out of range, wanted {limits}")
+            raise argparse.ArgumentTypeError(f"{text} is out of range, wanted {limits(low, high)}")
         return value
 
     return convert
+
+
+def limits(low: float | None, high: float | None) -> str:
+    """A range in words; None is no limit."""
+    if low is None:
+        return "a finite number"
+    return f"{low} or more" if high is None else f"between {low} and {high}"
 
 
 def token_ids(text: str) -> list[int]:

@@ -76,8 +76,9 @@ std::optional<std::vector<int64_t>> File::opt_ints(const std::string& key) const
     const auto* array = std::get_if<Array>(value);
     if (array != nullptr && array->index() == 0) return std::get<std::vector<int64_t>>(*array);
     if (const auto* number = std::get_if<int64_t>(value)) return std::vector{*number};
+    const auto numbers = opt_doubles(key);
     std::vector<int64_t> out;
-    for (const double number : *opt_doubles(key)) {
+    for (const double number : *numbers) {
         const auto whole = as_integer(number);
         if (!whole) throw mismatch(*this, key, *value, "whole numbers");
         out.push_back(*whole);

@@ -8,7 +8,7 @@ namespace {
 /// What the query blocks of one layer share.
 struct Keys {
     ggml_tensor* q;                      // [head_size, heads, n]
-    ggml_tensor* raw;                    // [head_size, W-1+n]: the window before the first row, then the rows
+    ggml_tensor* raw;                    // [head_size, W+n]: the window before the first row, then the rows
     ggml_tensor* compressed = nullptr;   // [head_size, length] F32: all rows the queries may see, or
     ggml_tensor* choices = nullptr;      // [head_size, length]: rows to choose from
     ggml_tensor* index_keys = nullptr;   // [index_size, length]
@@ -30,8 +30,7 @@ ggml_tensor* window_keys(const Context& c, const model::Attention& w, ggml_tenso
     ggml_tensor* kv = ops::rms_norm(c.b, ggml_mul_mat(ctx, w.kv, h), w.kv_norm, c.hp.norm_epsilon);
     ops::rope_tail(c.b, ggml_reshape_3d(ctx, kv, kv->ne[0], 1, kv->ne[1]), c.in.positions, c.rope(ratio));
     ggml_tensor* rows = ring->type == GGML_TYPE_F32 ? kv : ggml_cast(ctx, ggml_cast(ctx, kv, ring->type), GGML_TYPE_F32);
-    ggml_tensor* keys = c.in.window ? ggml_concat(ctx, ggml_get_rows(ctx, ring, c.in.window), rows, 1) : rows;
-    c.b.now(keys);
+    ggml_tensor* keys = c.b.now(ggml_concat(ctx, ggml_get_rows(ctx, ring, c.in.window), rows, 1));
     const int64_t kept = c.in.ring->ne[0];
     c.b.now(ggml_set_rows(ctx, ring, cut(ctx, kv, 1, kv->ne[1] - kept, kept), c.in.ring));
     return keys;
@@ -57,7 +56,7 @@ ggml_tensor* attend(const Context& c, const model::Attention& w, const Keys& k, 
     ggml_context* ctx = c.b.ctx;
     ops::AttentionInput in{};
     in.q = cut(ctx, k.q, 2, block.first, block.count);
-    in.shared = cut(ctx, k.raw, 1, block.first, c.hp.window - 1 + block.count);
+    in.shared = cut(ctx, k.raw, 1, block.first, c.hp.window + block.count);
     in.mask = block.raw;
     in.sinks = w.sinks;
     if (k.choices) choose(c, k, block, in);

@@ -32,7 +32,7 @@ RatioInputs create_ratio(ggml_context* ctx, int ratio, const Shape& s) {
 
 QueryBlock create_queries(ggml_context* ctx, const model::Hyperparameters& hp, const Shape& s, int64_t first) {
     QueryBlock q{first, std::min(kAttentionRows, s.rows - first)};
-    const int64_t keys = hp.window - 1 + q.count;
+    const int64_t keys = hp.window + q.count;
     q.raw = input(ctx, GGML_TYPE_F32, keys, q.count);
     q.dense4 = input(ctx, GGML_TYPE_F32, keys + s.length4, q.count);
     q.dense128 = input(ctx, GGML_TYPE_F32, keys + s.length128, q.count);
@@ -68,13 +68,13 @@ void fill_ratio(const RatioInputs& r, int ratio, const Shape& s, int64_t positio
     fill<int32_t>(r.start, [&](int64_t i) { return (first_block + i) * ratio; });
 }
 
-/// Mask of query rows over [window keys | compressed rows]; key c of a block stands for position first + c - (W-1).
+/// Mask of query rows over [window keys | compressed rows]; key c of a block stands for position first + c - W.
 void fill_mask(ggml_tensor* t, const QueryBlock& q, int64_t window, int ratio, int64_t position) {
     if (!used(t)) return;
-    const int64_t width = t->ne[0], keys = window - 1 + q.count, start = position + q.first;
+    const int64_t width = t->ne[0], keys = window + q.count, start = position + q.first;
     fill<float>(t, [&](int64_t i) {
         const int64_t row = i / width, key = i % width;
-        const bool visible = key < keys ? key >= row && key < row + window && start + key - (window - 1) >= 0
+        const bool visible = key < keys ? key > row && key <= row + window && start + key - window >= 0
                                         : key - keys < (start + row + 1) / ratio;
         return visible ? 0.0f : -INFINITY;
     });
@@ -98,7 +98,7 @@ Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const 
     in.tokens = input(ctx, GGML_TYPE_I32, s.rows);
     in.positions = input(ctx, GGML_TYPE_I32, s.rows);
     in.inverse = input(ctx, GGML_TYPE_I32, s.rows);
-    if (hp.window > 1) in.window = input(ctx, GGML_TYPE_I32, hp.window - 1);
+    in.window = input(ctx, GGML_TYPE_I32, hp.window);
     in.ring = input(ctx, GGML_TYPE_I64, std::min(s.rows, state::raw_capacity(hp)));
     in.csa = create_ratio(ctx, 4, s);
     in.hca = create_ratio(ctx, 128, s);
@@ -112,7 +112,7 @@ void fill_inputs(const Inputs& in, const model::Hyperparameters& hp, const Shape
     fill<int32_t>(in.tokens, [&](int64_t i) { return tokens[i]; });
     fill<int32_t>(in.positions, [&](int64_t i) { return position + i; });
     fill<int32_t>(in.inverse, [&](int64_t i) { return -(position + i); });
-    fill<int32_t>(in.window, [&](int64_t i) { return mod(position - (hp.window - 1) + i, ring); });
+    fill<int32_t>(in.window, [&](int64_t i) { return mod(position - hp.window + i, ring); });
     fill<int64_t>(in.ring, [&](int64_t i) { return (position + s.rows - kept + i) % ring; });
     fill_ratio(in.csa, 4, s, position);
     fill_ratio(in.hca, 128, s, position);

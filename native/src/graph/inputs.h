@@ -20,11 +20,12 @@ struct RatioInputs {
     ggml_tensor* start = nullptr;      // [blocks] I32: the blocks' first positions, for RoPE
 };
 
-/// Masks of the query rows [first, first + count).
+/// Masks of the query rows [first, first + count). Their window keys are W + count rows, of which the first is always
+/// hidden: with it the count of keys is a round number, which products over keys are much faster for.
 struct QueryBlock {
     int64_t first, count;
-    ggml_tensor* raw = nullptr;       // [W-1+count, count] F32: window keys alone
-    ggml_tensor* dense4 = nullptr;    // [W-1+count + length4, count] F32: window and compressed keys
+    ggml_tensor* raw = nullptr;       // [W+count, count] F32: window keys alone
+    ggml_tensor* dense4 = nullptr;    // [W+count + length4, count] F32: window and compressed keys
     ggml_tensor* dense128 = nullptr;  // likewise
     ggml_tensor* visible4 = nullptr;  // [length4, count] F16: blocks the indexer may choose
 };
@@ -33,7 +34,7 @@ struct Inputs {
     ggml_tensor* tokens = nullptr;     // [rows] I32
     ggml_tensor* positions = nullptr;  // [rows] I32
     ggml_tensor* inverse = nullptr;    // [rows] I32: negated positions
-    ggml_tensor* window = nullptr;     // [W-1] I32: ring slots of the positions before the first row, in order
+    ggml_tensor* window = nullptr;     // [W] I32: ring slots of the positions before the first row, in order
     ggml_tensor* ring = nullptr;       // [kept] I64: ring slots of the last rows
     RatioInputs csa, hca;
     std::vector<QueryBlock> queries;

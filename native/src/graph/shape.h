@@ -27,7 +27,7 @@ struct Shape {
 Shape shape_of(const model::Hyperparameters& hp, int64_t position, int64_t rows, Logits logits);
 
 /// Attention works on so many query rows at a time: its memory grows with rows times keys, and a window of W keys
-/// is cut from W - 1 + kAttentionRows of them.
+/// is cut from W + kAttentionRows of them.
 constexpr int64_t kAttentionRows = 64;
 
 /// Most rows of a prompt chunk that ends at `end`: what depends on rows times length stays bounded.

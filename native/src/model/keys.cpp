@@ -1,6 +1,6 @@
 #include "model/keys.h"
 
-#include <cmath>
+#include <locale>
 #include <sstream>
 
 namespace ds4::model {

@@ -6,8 +6,6 @@
 namespace ds4 {
 namespace {
 
-constexpr size_t kTensorsPerLayer = 40, kTopTensors = 8;
-
 uint64_t hash_bytes(uint64_t h, const void* data, size_t size) {
     const auto* bytes = static_cast<const unsigned char*>(data);
     for (size_t i = 0; i < size; i++) h = (h ^ bytes[i]) * 0x100000001b3;  // FNV-1a
@@ -26,8 +24,7 @@ std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOpt
     m->threads_ = options.threads;
     m->file_ = gguf::File::open(path);
     m->hp_ = model::read_hyperparameters(*m->file_);
-    const size_t tensors = m->hp_.layers * kTensorsPerLayer + kTopTensors;
-    m->ctx_.reset(ggml_init({tensors * ggml_tensor_overhead(), nullptr, true}));
+    m->ctx_.reset(ggml_init({model::weights_context_size(m->hp_), nullptr, true}));
     m->weights_ = model::describe_weights(m->ctx_.get(), *m->file_, m->hp_);
     // The embedding is only ever gathered from: a few rows a forward are not worth device memory.
     m->buffers_ = model::place_weights(m->ctx_.get(), *m->file_, m->device_, {m->weights_.embedding}, progress);

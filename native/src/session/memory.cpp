@@ -23,15 +23,14 @@ ggml_backend_buffer_ptr pretend(ggml_context* ctx) {
     return buffer;
 }
 
-ggml_context_ptr describing_context(size_t tensors) {
-    return ggml_context_ptr(ggml_init({tensors * ggml_tensor_overhead(), nullptr, true}));
-}
+ggml_context_ptr describing_context(size_t bytes) { return ggml_context_ptr(ggml_init({bytes, nullptr, true})); }
 
 }  // namespace
 
 MemoryNeed memory_needed(std::shared_ptr<const gguf::File> file, int64_t context, ggml_type kv_type) {
     const model::Hyperparameters hp = model::read_hyperparameters(*file);
-    ggml_context_ptr weight_ctx = describing_context(hp.layers * 40 + 8), state_ctx = describing_context(hp.layers * 7);
+    ggml_context_ptr weight_ctx = describing_context(model::weights_context_size(hp));
+    ggml_context_ptr state_ctx = describing_context(state::context_size(hp));
     const model::Weights weights = model::describe_weights(weight_ctx.get(), *file, hp);
     const auto layers = state::describe_state(state_ctx.get(), hp, context, kv_type);
     const ggml_backend_buffer_ptr weight_buffer = pretend(weight_ctx.get()), state_buffer = pretend(state_ctx.get());

@@ -18,13 +18,17 @@ CompressorState describe_compressor(ggml_context* ctx, int ratio, int64_t size, 
 }
 
 ggml_context_ptr describing_context(const model::Hyperparameters& hp) {
-    constexpr size_t kTensorsPerLayer = 7;
-    ggml_context_ptr ctx(ggml_init({hp.layers * kTensorsPerLayer * ggml_tensor_overhead(), nullptr, true}));
+    ggml_context_ptr ctx(ggml_init({context_size(hp), nullptr, true}));
     if (!ctx) throw BackendError("no memory for the description of a session's state");
     return ctx;
 }
 
 }  // namespace
+
+size_t context_size(const model::Hyperparameters& hp) {
+    constexpr size_t kTensorsPerLayer = 7;
+    return hp.layers * kTensorsPerLayer * ggml_tensor_overhead();
+}
 
 int64_t bucket(int64_t rows) {
     constexpr int64_t kSmallest = 64;

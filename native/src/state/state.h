@@ -59,6 +59,9 @@ class State {
     std::vector<LayerState> layers_;
 };
 
+/// Bytes of a ggml context that holds the description of a state.
+size_t context_size(const model::Hyperparameters& hp);
+
 /// Creates the tensors of every layer in `ctx` without memory.
 std::vector<LayerState> describe_state(ggml_context* ctx, const model::Hyperparameters& hp, int64_t context,
                                        ggml_type kv_type);

@@ -1,0 +1,358 @@
+"""
+The native core of ds4py.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import os
+import typing
+
+import numpy
+import numpy.typing
+
+__all__: list[str] = [
+    "BackendError",
+    "Cancelled",
+    "Error",
+    "FormatError",
+    "GgufFile",
+    "GgufTensor",
+    "Hyperparameters",
+    "Model",
+    "PairError",
+    "RequestError",
+    "Rng",
+    "Sampler",
+    "SamplingPolicy",
+    "Session",
+    "check_weights",
+    "draw",
+    "load_backends",
+    "memory_needed",
+    "philox4x32",
+    "read_hyperparameters",
+]
+
+class Error(Exception):
+    pass
+
+class FormatError(Error):
+    pass
+
+class PairError(Error):
+    pass
+
+class RequestError(Error):
+    pass
+
+class BackendError(Error):
+    pass
+
+class Cancelled(Error):
+    pass
+
+class GgufTensor:
+    """
+    What a GGUF file says of one tensor; unpacks in the order of its fields.
+    """
+    def __iter__(self) -> collections.abc.Iterator: ...
+    def __repr__(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def shape(self) -> tuple:
+        """
+        In ggml's order: the contiguous dimension first.
+        """
+    @property
+    def shard(self) -> int:
+        """
+        Index of the file in GgufFile.paths.
+        """
+    @property
+    def type(self) -> str:
+        """
+        ggml's name, as in Q4_K.
+        """
+
+class GgufFile:
+    """
+    A GGUF file, or all shards of a split one; validated.
+    """
+    @staticmethod
+    def open(path: os.PathLike | str | bytes) -> GgufFile:
+        """
+        Maps a file; any shard opens its set. Raises FormatError naming file, key or tensor.
+        """
+    def metadata(self) -> dict:
+        """
+        A new dict of the metadata of the first shard, arrays as lists.
+        """
+    def tensors(self) -> list[GgufTensor]:
+        """
+        All tensors, in the order of the files.
+        """
+    @property
+    def file_bytes(self) -> int:
+        """
+        Size of all shards.
+        """
+    @property
+    def paths(self) -> list:
+        """
+        The shards in order.
+        """
+    @property
+    def version(self) -> int: ...
+
+class Hyperparameters:
+    """
+    The numbers that shape a DS4 target; read-only.
+    """
+    @property
+    def clamp_routed(self) -> list[float]: ...
+    @property
+    def clamp_shared(self) -> list[float]: ...
+    @property
+    def compress_rope_base(self) -> float: ...
+    @property
+    def context(self) -> int: ...
+    @property
+    def expert_widths(self) -> list[int]: ...
+    @property
+    def experts(self) -> int: ...
+    @property
+    def experts_used(self) -> int: ...
+    @property
+    def hash_layers(self) -> int: ...
+    @property
+    def hc_epsilon(self) -> float: ...
+    @property
+    def head_size(self) -> int: ...
+    @property
+    def heads(self) -> int: ...
+    @property
+    def hidden(self) -> int: ...
+    @property
+    def index_heads(self) -> int: ...
+    @property
+    def index_size(self) -> int: ...
+    @property
+    def index_top_k(self) -> int: ...
+    @property
+    def layers(self) -> int: ...
+    @property
+    def norm_epsilon(self) -> float: ...
+    @property
+    def normalise_weights(self) -> bool: ...
+    @property
+    def output_groups(self) -> int: ...
+    @property
+    def output_rank(self) -> int: ...
+    @property
+    def query_rank(self) -> int: ...
+    @property
+    def ratios(self) -> list[int]: ...
+    @property
+    def rope_base(self) -> float: ...
+    @property
+    def rope_size(self) -> int: ...
+    @property
+    def routed_scale(self) -> float: ...
+    @property
+    def shared_experts(self) -> int: ...
+    @property
+    def sinkhorn_iterations(self) -> int: ...
+    @property
+    def streams(self) -> int: ...
+    @property
+    def vocab(self) -> int: ...
+    @property
+    def window(self) -> int: ...
+    @property
+    def yarn(self) -> bool: ...
+    @property
+    def yarn_beta_fast(self) -> float: ...
+    @property
+    def yarn_beta_slow(self) -> float: ...
+    @property
+    def yarn_factor(self) -> float: ...
+    @property
+    def yarn_original_context(self) -> int: ...
+
+class SamplingPolicy:
+    """
+    What a request asks of the sampler; immutable.
+    """
+    def __init__(
+        self,
+        *,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        presence_penalty: float = 0.0,
+        frequency_penalty: float = 0.0,
+        penalty_last_n: int = -1,
+        logit_bias: collections.abc.Mapping[int, float] = {},
+    ) -> None:
+        """
+        Raises RequestError naming the field that is out of range.
+        """
+    @property
+    def frequency_penalty(self) -> float: ...
+    @property
+    def greedy(self) -> bool: ...
+    @property
+    def logit_bias(self) -> dict[int, float]: ...
+    @property
+    def min_p(self) -> float: ...
+    @property
+    def penalty_last_n(self) -> int: ...
+    @property
+    def presence_penalty(self) -> float: ...
+    @property
+    def repetition_penalty(self) -> float: ...
+    @property
+    def temperature(self) -> float: ...
+    @property
+    def top_k(self) -> int: ...
+    @property
+    def top_p(self) -> float: ...
+
+class Rng:
+    """
+    Philox 4x32-10: the stream depends on (seed, draw number) only.
+    """
+    def __init__(self, seed: int, counter: int = 0) -> None: ...
+    def uniform(self) -> float:
+        """
+        Uniform in [0, 1) with 53 bits.
+        """
+    @property
+    def counter(self) -> int:
+        """
+        Draws made so far; Rng(seed, counter) continues from there.
+        """
+    @property
+    def seed(self) -> int: ...
+
+class Sampler:
+    """
+    Logits to distribution to token by one policy; one thread at a time.
+    """
+    def __init__(self, policy: SamplingPolicy) -> None: ...
+    def distribution(self, logits: numpy.ndarray, history: numpy.ndarray = ...) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        Probabilities [vocab] of float32 logits [vocab] after the whole policy; zero for removed tokens. The
+        int32 history, oldest first, is what the penalties look at. Raises RequestError when every token is
+        removed or an id is outside the vocabulary, BackendError when a logit is NaN or +inf.
+        """
+    def sample(self, logits: numpy.ndarray, history: numpy.ndarray, rng: Rng) -> int:
+        """
+        One token of that distribution; greedy takes nothing from `rng`.
+        """
+    @property
+    def policy(self) -> SamplingPolicy: ...
+
+class Model:
+    """
+    A loaded target; shared by its sessions.
+    """
+    @staticmethod
+    def load(
+        path: str,
+        *,
+        device: str = "auto",
+        threads: int = 1,
+        progress: collections.abc.Callable[[float], None] | None = None,
+    ) -> Model:
+        """
+        Maps and checks a target and puts its weights in place. progress(fraction) may be None.
+        """
+    @property
+    def device(self) -> str: ...
+    @property
+    def fingerprint(self) -> int: ...
+    @property
+    def hyperparameters(self) -> Hyperparameters: ...
+    @property
+    def threads(self) -> int: ...
+
+class Session:
+    """
+    The native state of one conversation.
+    """
+    @staticmethod
+    def load(model: Model, path: str) -> Session: ...
+    def __init__(self, model: Model, *, context: int, kv_dtype: str = "f16") -> None: ...
+    def cancel(self) -> None: ...
+    def clear_cancel(self) -> None: ...
+    def evaluate(
+        self,
+        tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32],
+        progress: collections.abc.Callable[[int, int], None] | None = None,
+    ) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        Extends the state; returns the logits of every row, float32 [n, vocab].
+        """
+    def logits(self) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        The logits of the frontier, float32 [vocab].
+        """
+    def prefill(
+        self,
+        tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32],
+        progress: collections.abc.Callable[[int, int], None] | None = None,
+    ) -> None: ...
+    def rewind(self, position: int, progress: collections.abc.Callable[[int, int], None] | None = None) -> None: ...
+    def sample(self, sampler: Sampler, rng: Rng) -> int: ...
+    def save(self, path: str) -> None: ...
+    @property
+    def context(self) -> int: ...
+    @property
+    def kv_dtype(self) -> str: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def tokens(self) -> list[int]:
+        """
+        A copy of the ids in the state.
+        """
+
+def check_weights(file: GgufFile, hyperparameters: Hyperparameters) -> None:
+    """
+    Raises FormatError for the first tensor that is missing or has the wrong shape, type or ids.
+    """
+
+def draw(weights: numpy.ndarray, u: float) -> int:
+    """
+    Index drawn with probability weights[i] / sum(weights) for u in [0, 1); never one of weight zero.
+    """
+
+def load_backends(directory: str) -> None:
+    """
+    Loads ggml's backend libraries from a directory.
+    """
+
+def memory_needed(file: GgufFile, context: int, kv_dtype: str = "f16") -> dict:
+    """
+    Bytes that running the file on the CPU takes, by part: weights, kv, scratch.
+    """
+
+def philox4x32(
+    counter: typing.Annotated[collections.abc.Sequence[int], "FixedSize(4)"],
+    key: typing.Annotated[collections.abc.Sequence[int], "FixedSize(2)"],
+) -> typing.Annotated[list[int], "FixedSize(4)"]:
+    """
+    The block function under Rng: four words of counter and two of key to four random words.
+    """
+
+def read_hyperparameters(file: GgufFile) -> Hyperparameters:
+    """
+    Raises FormatError where the file is not a DS4 target, saying what it is.
+    """
