@@ -45,6 +45,7 @@ int run(const std::vector<std::string>& names) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    std::setvbuf(stdout, nullptr, _IONBF, 0);  // what was printed must survive an abort
 #ifdef DS4_BACKENDS
     ds4::load_backends(DS4_BACKENDS);
 #endif

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <vector>
 
 #include "model/hyperparameters.h"
@@ -31,7 +32,7 @@ inline void rms_norm(std::vector<double>& x, const std::vector<float>& weight, d
 inline void compressed_rope(double* x, int64_t size, const ds4::model::Hyperparameters& hp, int64_t position) {
     const double dims = static_cast<double>(hp.rope_size), base = hp.compress_rope_base;
     auto bound = [&](double turns) {
-        return dims * std::log(hp.yarn_original_context / (2 * M_PI * turns)) / (2 * std::log(base));
+        return dims * std::log(hp.yarn_original_context / (2 * std::numbers::pi * turns)) / (2 * std::log(base));
     };
     const double low = std::fmax(0, std::floor(bound(hp.yarn_beta_fast)));
     const double high = std::fmin(dims - 1, std::ceil(bound(hp.yarn_beta_slow)));

@@ -1,0 +1,80 @@
+"""Builds tests/native and runs each of its cases: ops, graph inputs and state against plain double loops.
+
+The build goes to build/native-tests. DS4_GGML_DIR names a local ggml tree; without it CMake fetches the pinned one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ROOT / "tests" / "native"
+BUILD = ROOT / "build" / "native-tests"
+
+
+def cases_in_sources() -> list[str]:
+    """The names, known before anything is built."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(SOURCES.glob("*.cpp"))]
+    return [name for text in texts for name in re.findall(r"^CASE\((\w+)\)", text, re.MULTILINE)]
+
+
+def tool(name: str) -> str:
+    """The tool that pip put beside this Python, else the one on the path."""
+    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    if not found:
+        pytest.fail(f"{name} is not installed; it comes with the test extra: pip install 'ds4py[test]'", pytrace=False)
+    return found
+
+
+def run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        tail = (done.stdout + done.stderr)[-8000:]
+        pytest.fail(f"{' '.join(command)} ended with {done.returncode}:\n{tail}", pytrace=False)
+
+
+def pybind11_directory() -> str:
+    command = [sys.executable, "-m", "pybind11", "--cmakedir"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def binary() -> Path:
+    """The test program, built when its sources are newer."""
+    cmake = tool("cmake")
+    options = {
+        "DS4_TESTS": "ON",
+        "CMAKE_MAKE_PROGRAM": tool("ninja"),
+        "Python_EXECUTABLE": sys.executable,
+        "pybind11_DIR": pybind11_directory(),
+        "DS4_GGML_DIR": os.environ.get("DS4_GGML_DIR", ""),
+    }
+    defines = [f"-D{name}={value}" for name, value in options.items()]
+    run(cmake, "-S", str(ROOT), "-B", str(BUILD), "-G", "Ninja", *defines)
+    run(cmake, "--build", str(BUILD), "--target", "ds4_tests", "--parallel", str(os.cpu_count() or 1))
+    return BUILD / "tests" / "native" / ("ds4_tests.exe" if os.name == "nt" else "ds4_tests")
+
+
+def test_every_case_is_run(binary: Path) -> None:
+    listed = subprocess.run([binary, "--list"], capture_output=True, text=True, check=True).stdout.split()
+    assert sorted(listed) == sorted(cases_in_sources())
+
+
+def test_an_unknown_case_is_not_a_success(binary: Path) -> None:
+    done = subprocess.run([binary, "no_such_case"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "no_such_case" in done.stdout
+
+
+@pytest.mark.parametrize("case", cases_in_sources())
+def test_case(binary: Path, case: str) -> None:
+    done = subprocess.run([binary, case], capture_output=True, text=True)
+    if done.returncode:
+        pytest.fail(f"exit {done.returncode}\n{done.stdout}{done.stderr}", pytrace=False)
