@@ -45,12 +45,13 @@ class Engine:
             raise RequestError(f"drafter is {os.fspath(drafter)!r}: this version decodes plainly, leave it out")
         self.embedded = path is None
         self.path = os.fspath(path) if path is not None else str(embedded.TARGET)
-        file = _native.GgufFile.open(self.path)
-        metadata = file.metadata()
+        if threads is None:  # the embedded model is too small to share: barriers would take most of its time
+            threads = 1 if self.embedded else default_threads()
         self._model: _native.Model | None = _native.Model.load(
-            self.path, device=device, threads=default_threads() if threads is None else threads, progress=progress
+            self.path, device=device, threads=threads, progress=progress
         )
         self.hyperparameters = self._model.hyperparameters
+        metadata = self._model.file.metadata()
         self.name = str(metadata.get("general.name") or os.path.basename(self.path))
         self.tokenizer = Tokenizer.from_metadata(metadata, vocab_size=self.hyperparameters.vocab)
         self.device: str = self._model.device

@@ -69,7 +69,7 @@ class Session:
         self.stats = Stats()
 
     @property
-    def _native(self) -> _native.Session:
+    def _live(self) -> _native.Session:
         if self._state is None:
             raise RequestError("this session is closed")
         return self._state
@@ -77,17 +77,17 @@ class Session:
     @property
     def context(self) -> int:
         """Positions the session can hold."""
-        return int(self._native.context)
+        return int(self._live.context)
 
     @property
     def position(self) -> int:
         """The frontier: positions in the state. The token emitted last joins it with the next call."""
-        return int(self._native.position)
+        return int(self._live.position)
 
     @property
     def tokens(self) -> list[int]:
         """The ids in the state."""
-        return list(self._native.tokens)
+        return list(self._live.tokens)
 
     def prefill(self, tokens: Sequence[int], *, progress: StepProgress | None = None) -> None:
         """Extends the state by a prompt; progress(done, total) counts its tokens.
@@ -95,7 +95,7 @@ class Session:
         Raises RequestError for ids outside the vocabulary or a full context, Cancelled.
         """
         ids = _ids(tokens)
-        self._native.prefill(ids if self._anchor is None else np.append(np.int32(self._anchor), ids), progress)
+        self._live.prefill(ids if self._anchor is None else np.append(np.int32(self._anchor), ids), progress)
         self._anchor = None
 
     def evaluate(self, tokens: Sequence[int], *, progress: StepProgress | None = None) -> npt.NDArray[np.float32]:
@@ -104,24 +104,24 @@ class Session:
         Row i is the distribution of what follows tokens[i]. Raises as `prefill`.
         """
         self._settle()
-        logits: npt.NDArray[np.float32] = self._native.evaluate(_ids(tokens), progress)
+        logits: npt.NDArray[np.float32] = self._live.evaluate(_ids(tokens), progress)
         return logits
 
     def logits(self) -> npt.NDArray[np.float32]:
         """Logits [vocab] of what follows the last token. RequestError when nothing has been evaluated."""
         self._settle()
-        row: npt.NDArray[np.float32] = self._native.logits()
+        row: npt.NDArray[np.float32] = self._live.logits()
         return row
 
     def rewind(self, position: int, *, progress: StepProgress | None = None) -> None:
         """Shortens the state: at once for the last few rows, by evaluating again from a checkpoint further back."""
-        self._native.rewind(position, progress)
+        self._live.rewind(position, progress)
         self._anchor = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the state to a file; `Engine.load_session` continues from it."""
         self._settle()
-        self._native.save(os.fspath(path))
+        self._live.save(os.fspath(path))
 
     def cancel(self) -> None:
         """Stops the running call (Cancelled); any thread may call it."""
@@ -154,7 +154,7 @@ class Session:
         stops = StopStrings(stop)
         sampler = _native.Sampler(sampling.policy())
         rng = _native.Rng(sampling.resolved_seed())
-        self._native.clear_cancel()
+        self._live.clear_cancel()
         self.stats = Stats(seed=rng.seed)
         self._run_prompt(prompt, progress)
         return self._stream(sampler, rng, max_tokens, stops)
@@ -203,7 +203,7 @@ class Session:
         """Puts the anchor into the state and draws what follows it."""
         started = time.perf_counter()
         self._settle()
-        token = int(self._native.sample(sampler, rng))
+        token = int(self._live.sample(sampler, rng))
         self.stats.generated_tokens += 1
         self.stats.generate_seconds += time.perf_counter() - started
         return token
@@ -211,7 +211,7 @@ class Session:
     def _settle(self) -> None:
         """Puts the anchor, the last emitted token, into the state."""
         if self._anchor is not None:
-            self._native.prefill(_ids([self._anchor]))
+            self._live.prefill(_ids([self._anchor]))
             self._anchor = None
 
     def _keep_shown(self, start: int, drawn: list[int], shown: str) -> None:
@@ -220,7 +220,7 @@ class Session:
         while keep and not shown.startswith(self.tokenizer.decode(drawn[:keep])):
             keep -= 1
         self._anchor = None
-        self._native.rewind(start + keep)
+        self._live.rewind(start + keep)
 
     def __enter__(self) -> Session:
         return self

@@ -45,6 +45,7 @@ void register_model(py::module_& m) {
             py::arg("path"), py::kw_only(), py::arg("device") = "auto", py::arg("threads") = 1,
             py::arg("progress") = nullptr,
             "Maps and checks a target and puts its weights in place. progress(fraction) may be None.")
+        .def_property_readonly("file", &Model::file, py::return_value_policy::reference_internal)
         .def_property_readonly("device", &Model::device_name)
         .def_property_readonly("threads", &Model::threads)
         .def_property_readonly("fingerprint", &Model::fingerprint)
