@@ -37,7 +37,7 @@ class Session {
     ggml_type kv_type() const;
     /// The frontier: how many positions are in the state.
     int64_t position() const;
-    const std::vector<int32_t>& tokens() const;
+    std::vector<int32_t> tokens() const;
 
     /// Extends the state by `tokens`, keeping the logits of the last. Throws RequestError when a token is out of range
     /// or the context is too short, Cancelled, BackendError.

@@ -12,7 +12,10 @@ const Model& Session::model() const { return *impl_->model; }
 int64_t Session::context() const { return impl_->options.context; }
 ggml_type Session::kv_type() const { return impl_->options.kv_type; }
 int64_t Session::position() const { return impl_->position(); }
-const std::vector<int32_t>& Session::tokens() const { return impl_->tokens; }
+std::vector<int32_t> Session::tokens() const {
+    Busy busy(impl_->busy);
+    return impl_->tokens;
+}
 
 void Session::prefill(std::span<const int32_t> tokens, const StepProgress& progress) {
     Busy busy(impl_->busy);
