@@ -31,7 +31,9 @@ def test_quantised_products_agree_with_their_values(tmp_path: Path, experts: Typ
     assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("dense", [Type.Q4_K, Type.Q6_K, Type.IQ2_XXS, Type.BF16, Type.Q4_0, Type.F16], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "dense", [Type.Q4_K, Type.Q6_K, Type.IQ2_XXS, Type.BF16, Type.Q4_0, Type.F16], ids=lambda kind: kind.name
+)
 def test_any_type_for_any_matrix(tmp_path: Path, dense: Type) -> None:
     assert np.isfinite(logits(write_target(tmp_path / "model.gguf", Type.Q4_K, dense))).all()
 
@@ -41,7 +43,9 @@ def test_generating_with_the_real_vocabulary(tmp_path: Path, experts: Type) -> N
     path = write_target(tmp_path / "model.gguf", experts, tokenizer=metadata())
     with Engine(path, device="cpu", threads=1) as engine, engine.session(context=256) as session:
         assert engine.tokenizer.vocab_size == 129280
-        pieces = list(session.generate("def quicksort(", max_tokens=8, sampling=Sampling(seed=1, logit_bias={1: -np.inf})))
+        pieces = list(
+            session.generate("def quicksort(", max_tokens=8, sampling=Sampling(seed=1, logit_bias={1: -np.inf}))
+        )
     ids = [token for piece in pieces for token in piece.tokens]
     assert len(ids) == 8
     assert "".join(piece.text for piece in pieces) == engine.tokenizer.decode(ids)

@@ -37,7 +37,8 @@ StepProgress stepping(const Progress& progress) {
 
 std::span<const int32_t> view(const Tokens& tokens) {
     if (tokens.ndim() != 1) {
-        throw RequestError("tokens have " + std::to_string(tokens.ndim()) + " dimensions, wanted a flat sequence of ids");
+        throw RequestError("tokens have " + std::to_string(tokens.ndim()) +
+                           " dimensions, wanted a flat sequence of ids");
     }
     return {tokens.data(), static_cast<size_t>(tokens.size())};
 }

@@ -22,8 +22,7 @@ std::vector<float> rotated(const std::vector<float>& x, int64_t size, int64_t he
     Graph g;
     const int64_t n = static_cast<int64_t>(positions.size());
     ggml_tensor* t = g.floats(x, {size, heads, n});
-    ds4::ops::rope_tail(g.b, t, g.ints(positions, {n}), rope);
-    return g.run(t);
+    return g.run(ds4::ops::rope_tail(g.b, t, g.ints(positions, {n}), rope));
 }
 
 double ramp_bound(double turns) {

@@ -7,11 +7,11 @@ namespace {
 
 /// What the query blocks of one layer share.
 struct Keys {
-    ggml_tensor* q;                      // [head_size, heads, n]
-    ggml_tensor* raw;                    // [head_size, W+n]: the window before the first row, then the rows
-    ggml_tensor* compressed = nullptr;   // [head_size, length] F32: all rows the queries may see, or
-    ggml_tensor* choices = nullptr;      // [head_size, length]: rows to choose from
-    ggml_tensor* index_keys = nullptr;   // [index_size, length]
+    ggml_tensor* q;                     // [head_size, heads, n]
+    ggml_tensor* raw;                   // [head_size, W+n]: the window before the first row, then the rows
+    ggml_tensor* compressed = nullptr;  // [head_size, length] F32: all rows the queries may see, or
+    ggml_tensor* choices = nullptr;     // [head_size, length]: rows to choose from
+    ggml_tensor* index_keys = nullptr;  // [index_size, length]
     IndexQuery index{};
 };
 
@@ -19,8 +19,7 @@ ggml_tensor* queries(const Context& c, const model::Attention& w, ggml_tensor* r
     ggml_tensor* q = ggml_mul_mat(c.b.ctx, w.query_b, rank);
     q = ggml_reshape_3d(c.b.ctx, q, c.hp.head_size, c.hp.heads, c.shape.rows);
     q = ops::rms_norm(c.b, q, nullptr, c.hp.norm_epsilon);
-    ops::rope_tail(c.b, q, c.in.positions, c.rope(ratio));
-    return q;
+    return ops::rope_tail(c.b, q, c.in.positions, c.rope(ratio));
 }
 
 /// Keys of the window in order of position; the rows are rounded to the cache's type, so that it does not matter
@@ -28,8 +27,10 @@ ggml_tensor* queries(const Context& c, const model::Attention& w, ggml_tensor* r
 ggml_tensor* window_keys(const Context& c, const model::Attention& w, ggml_tensor* ring, int ratio, ggml_tensor* h) {
     ggml_context* ctx = c.b.ctx;
     ggml_tensor* kv = ops::rms_norm(c.b, ggml_mul_mat(ctx, w.kv, h), w.kv_norm, c.hp.norm_epsilon);
-    ops::rope_tail(c.b, ggml_reshape_3d(ctx, kv, kv->ne[0], 1, kv->ne[1]), c.in.positions, c.rope(ratio));
-    ggml_tensor* rows = ring->type == GGML_TYPE_F32 ? kv : ggml_cast(ctx, ggml_cast(ctx, kv, ring->type), GGML_TYPE_F32);
+    kv = ops::rope_tail(c.b, ggml_reshape_3d(ctx, kv, kv->ne[0], 1, kv->ne[1]), c.in.positions, c.rope(ratio));
+    kv = ggml_reshape_2d(ctx, kv, kv->ne[0], kv->ne[2]);
+    ggml_tensor* rows =
+        ring->type == GGML_TYPE_F32 ? kv : ggml_cast(ctx, ggml_cast(ctx, kv, ring->type), GGML_TYPE_F32);
     ggml_tensor* keys = c.b.now(ggml_concat(ctx, ggml_get_rows(ctx, ring, c.in.window), rows, 1));
     const int64_t kept = c.in.ring->ne[0];
     c.b.now(ggml_set_rows(ctx, ring, cut(ctx, kv, 1, kv->ne[1] - kept, kept), c.in.ring));
@@ -70,7 +71,7 @@ ggml_tensor* attend(const Context& c, const model::Attention& w, const Keys& k, 
 /// Inverse RoPE and the grouped low-rank output (19), (20): [hidden, count].
 ggml_tensor* output(const Context& c, const model::Attention& w, int ratio, const QueryBlock& block, ggml_tensor* o) {
     ggml_context* ctx = c.b.ctx;
-    ops::rope_tail(c.b, o, cut(ctx, c.in.inverse, 0, block.first, block.count), c.rope(ratio));
+    o = ops::rope_tail(c.b, o, cut(ctx, c.in.inverse, 0, block.first, block.count), c.rope(ratio));
     const int64_t groups = c.hp.output_groups, rank = c.hp.output_rank, width = w.output_a->ne[0];
     ggml_tensor* grouped = ggml_permute(ctx, ggml_reshape_3d(ctx, o, width, groups, block.count), 0, 2, 1, 3);
     ggml_tensor* by_group =

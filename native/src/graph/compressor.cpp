@@ -30,8 +30,8 @@ void finish_blocks(const Context& c, const model::Compressor& w, const state::Co
     ggml_tensor* kv_slots = slots(c, s.kv, kv, ratio, size);
     ggml_tensor* rows = ops::compress(c.b, kv_slots, slots(c, s.score, score, ratio, size), in.missing);
     rows = ops::rms_norm(c.b, rows, w.norm, c.hp.norm_epsilon);
-    ops::rope_tail(c.b, ggml_reshape_3d(ctx, rows, size, 1, rows->ne[1]), in.start, c.rope(ratio));
-    c.b.now(ggml_set_rows(ctx, s.rows, rows, in.row));
+    rows = ops::rope_tail(c.b, ggml_reshape_3d(ctx, rows, size, 1, rows->ne[1]), in.start, c.rope(ratio));
+    c.b.now(ggml_set_rows(ctx, s.rows, ggml_reshape_2d(ctx, rows, size, rows->ne[2]), in.row));
 }
 
 }  // namespace

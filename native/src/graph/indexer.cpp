@@ -9,7 +9,7 @@ IndexQuery index_query(const Context& c, const model::Indexer& w, ggml_tensor* r
     ggml_context* ctx = c.b.ctx;
     const int64_t size = c.hp.index_size, heads = c.hp.index_heads;
     ggml_tensor* q = ggml_reshape_3d(ctx, ggml_mul_mat(ctx, w.query, rank), size, heads, c.shape.rows);
-    ops::rope_tail(c.b, q, c.in.positions, c.rope(4));
+    q = ops::rope_tail(c.b, q, c.in.positions, c.rope(4));
     const float scale = 1 / std::sqrt(static_cast<float>(size * heads));
     return {q, ggml_scale(ctx, ggml_mul_mat(ctx, w.proj, h), scale)};
 }

@@ -58,7 +58,9 @@ void fill_ratio(const RatioInputs& r, int ratio, const Shape& s, int64_t positio
     const int64_t first_block = position / ratio;
     // Joined rows: ring slots for what was there before, own rows after them. Block -1 maps to any slot, masked.
     auto joined = [&](int64_t p) { return p < position ? mod(p, ring) : ring + p - position; };
-    auto of_block = [&](int64_t i, int64_t shift) { return joined((first_block + i / ratio - shift) * ratio + i % ratio); };
+    auto of_block = [&](int64_t i, int64_t shift) {
+        return joined((first_block + i / ratio - shift) * ratio + i % ratio);
+    };
     fill<int32_t>(r.ape, [&](int64_t i) { return (position + i) % ratio; });
     fill<int64_t>(r.carry, [&](int64_t i) { return (position + s.rows - kept + i) % ring; });
     fill<int32_t>(r.own, [&](int64_t i) { return of_block(i, 0); });
@@ -86,9 +88,8 @@ void fill_queries(const QueryBlock& q, int64_t window, int64_t position) {
     fill_mask(q.dense128, q, window, 128, position);
     const ggml_fp16_t hidden = ggml_fp32_to_fp16(-INFINITY), shown = ggml_fp32_to_fp16(0);
     const int64_t width = used(q.visible4) ? q.visible4->ne[0] : 1;
-    fill<ggml_fp16_t>(q.visible4, [&](int64_t i) {
-        return i % width < (position + q.first + i / width + 1) / 4 ? shown : hidden;
-    });
+    fill<ggml_fp16_t>(q.visible4,
+                      [&](int64_t i) { return i % width < (position + q.first + i / width + 1) / 4 ? shown : hidden; });
 }
 
 }  // namespace

@@ -11,13 +11,13 @@ namespace ds4::graph {
 
 /// Indices of one compressor ratio. "Joined" is the carry ring followed by the forward's own rows.
 struct RatioInputs {
-    ggml_tensor* ape = nullptr;        // [rows] I32: position mod ratio
-    ggml_tensor* carry = nullptr;      // [kept] I64: ring slots of the last rows
-    ggml_tensor* own = nullptr;        // [ratio * blocks] I32: joined rows of each block's positions
-    ggml_tensor* previous = nullptr;   // [4 * blocks] I32: those of the block before (ratio 4)
-    ggml_tensor* missing = nullptr;    // [1, 8, blocks] F32: -inf where block 0 has no block before (ratio 4)
-    ggml_tensor* row = nullptr;        // [blocks] I64: where the finished rows go
-    ggml_tensor* start = nullptr;      // [blocks] I32: the blocks' first positions, for RoPE
+    ggml_tensor* ape = nullptr;       // [rows] I32: position mod ratio
+    ggml_tensor* carry = nullptr;     // [kept] I64: ring slots of the last rows
+    ggml_tensor* own = nullptr;       // [ratio * blocks] I32: joined rows of each block's positions
+    ggml_tensor* previous = nullptr;  // [4 * blocks] I32: those of the block before (ratio 4)
+    ggml_tensor* missing = nullptr;   // [1, 8, blocks] F32: -inf where block 0 has no block before (ratio 4)
+    ggml_tensor* row = nullptr;       // [blocks] I64: where the finished rows go
+    ggml_tensor* start = nullptr;     // [blocks] I32: the blocks' first positions, for RoPE
 };
 
 /// Masks of the query rows [first, first + count). Their window keys are W + count rows, of which the first is always

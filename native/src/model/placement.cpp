@@ -96,7 +96,8 @@ class Placement {
     }
 
     void check(ggml_status status) {
-        if (status != GGML_STATUS_SUCCESS) throw BackendError("the device refused a tensor of '" + file_.paths()[0] + "'");
+        if (status != GGML_STATUS_SUCCESS)
+            throw BackendError("the device refused a tensor of '" + file_.paths()[0] + "'");
     }
 
     void fill(ggml_tensor* t, const LoadProgress& progress) {

@@ -31,8 +31,8 @@ struct Rope {
     int32_t original_context = 0;
 };
 
-/// Rotates the tail of x [size, heads, n] in place; positions [n] I32 (negated for the inverse).
-void rope_tail(const Build& b, ggml_tensor* x, ggml_tensor* positions, const Rope& rope);
+/// Rotates the tail of x [size, heads, n] in place and returns x after it; positions [n] I32 (negated: the inverse).
+ggml_tensor* rope_tail(const Build& b, ggml_tensor* x, ggml_tensor* positions, const Rope& rope);
 
 /// RMS norm of the rows of x with an optional weight [ne0].
 ggml_tensor* rms_norm(const Build& b, ggml_tensor* x, ggml_tensor* weight, float epsilon);
@@ -71,11 +71,11 @@ ggml_tensor* index_scores(const Build& b, ggml_tensor* q, ggml_tensor* keys, ggm
 
 /// Attention of n queries over keys that are values too, with sinks (17), (18).
 struct AttentionInput {
-    ggml_tensor* q;                  // [size, heads, n]
-    ggml_tensor* shared;             // [size, rows]: keys every query may see
-    ggml_tensor* selected = nullptr; // [size, k, n]: keys of one query each, or null
-    ggml_tensor* mask;               // [rows + k, n] F32, 0 or -inf
-    ggml_tensor* sinks;              // [heads]
+    ggml_tensor* q;                   // [size, heads, n]
+    ggml_tensor* shared;              // [size, rows]: keys every query may see
+    ggml_tensor* selected = nullptr;  // [size, k, n]: keys of one query each, or null
+    ggml_tensor* mask;                // [rows + k, n] F32, 0 or -inf
+    ggml_tensor* sinks;               // [heads]
 };
 /// Returns [size, heads, n].
 ggml_tensor* attention(const Build& b, const AttentionInput& in);

@@ -67,8 +67,8 @@ void write_archive(const std::string& path, ArchiveHeader header, const std::vec
     if (file) std::filesystem::rename(temporary, path, failed);
     if (!file || failed) {
         std::remove(temporary.c_str());
-        throw Error("cannot write the session to '" + path + "': " +
-                    (failed ? failed.message() : "no such folder, no permission, or the disk is full"));
+        throw Error("cannot write the session to '" + path +
+                    "': " + (failed ? failed.message() : "no such folder, no permission, or the disk is full"));
     }
 }
 

@@ -16,12 +16,14 @@ std::unique_ptr<Plan> build_plan(const model::Hyperparameters& hp, const model::
     const size_t nodes = graph::node_bound(hp, shape);
     auto plan = std::make_unique<Plan>();
     plan->shape = shape;
-    plan->ctx.reset(ggml_init({2 * nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(nodes, false), nullptr, true}));
+    plan->ctx.reset(
+        ggml_init({2 * nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(nodes, false), nullptr, true}));
     if (!plan->ctx) throw BackendError("no memory for a graph of " + std::to_string(shape.rows) + " rows");
     plan->target = graph::build_target(plan->ctx.get(), hp, weights, state, shape);
     std::vector<ggml_backend_t> list;
     for (const ggml_backend_ptr& b : backends) list.push_back(b.get());
-    plan->scheduler.reset(ggml_backend_sched_new(list.data(), nullptr, static_cast<int>(list.size()), 2 * nodes, false, true));
+    plan->scheduler.reset(
+        ggml_backend_sched_new(list.data(), nullptr, static_cast<int>(list.size()), 2 * nodes, false, true));
     return plan;
 }
 
@@ -34,7 +36,8 @@ Plan& GraphCache::get(const graph::Shape& shape) {
     make_room(shape);
     auto plan = build_plan(model_.hyperparameters(), model_.weights(), state_.layers(), backends_, shape);
     if (!ggml_backend_sched_alloc_graph(plan->scheduler.get(), plan->target.graph)) {
-        throw BackendError("no memory to run " + std::to_string(shape.rows) + " rows at once on " + model_.device_name());
+        throw BackendError("no memory to run " + std::to_string(shape.rows) + " rows at once on " +
+                           model_.device_name());
     }
     plans_.push_front(std::move(plan));
     return *plans_.front();

@@ -76,8 +76,8 @@ void Session::Impl::forward(std::span<const int32_t> rows, graph::Logits wanted,
     const ggml_status status = ggml_backend_sched_graph_compute(plan.scheduler.get(), plan.target.graph);
     if (status == GGML_STATUS_ABORTED) throw_if_stopped();
     if (status != GGML_STATUS_SUCCESS) {
-        throw BackendError("running " + std::to_string(count) + " rows on " + model->device_name() + " failed: " +
-                           ggml_status_to_string(status));
+        throw BackendError("running " + std::to_string(count) + " rows on " + model->device_name() +
+                           " failed: " + ggml_status_to_string(status));
     }
     if (plan.target.logits) ggml_backend_tensor_get(plan.target.logits, out, 0, ggml_nbytes(plan.target.logits));
 }

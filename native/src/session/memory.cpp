@@ -42,7 +42,8 @@ MemoryNeed memory_needed(std::shared_ptr<const gguf::File> file, int64_t context
                                           graph::shape_of(hp, context - rows, rows, graph::Logits::last));
     size_t scratch = 0;
     ggml_backend_sched_reserve_size(plan->scheduler.get(), plan->target.graph, &scratch);
-    return {ggml_backend_buffer_get_size(weight_buffer.get()), ggml_backend_buffer_get_size(state_buffer.get()), scratch};
+    return {ggml_backend_buffer_get_size(weight_buffer.get()), ggml_backend_buffer_get_size(state_buffer.get()),
+            scratch};
 }
 
 }  // namespace ds4

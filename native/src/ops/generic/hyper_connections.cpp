@@ -35,9 +35,7 @@ HcMix hc_head_mix(const Build& b, ggml_tensor* x, const HcWeights& w, const HcOp
     return {ggml_scale_bias(b.ctx, gate(b, m, w, 0, x->ne[1], 0), 1, o.epsilon), nullptr, nullptr};
 }
 
-ggml_tensor* hc_collapse(const Build& b, ggml_tensor* x, ggml_tensor* pre) {
-    return ggml_dsv4_hc_pre(b.ctx, x, pre);
-}
+ggml_tensor* hc_collapse(const Build& b, ggml_tensor* x, ggml_tensor* pre) { return ggml_dsv4_hc_pre(b.ctx, x, pre); }
 
 ggml_tensor* hc_expand(const Build& b, ggml_tensor* y, ggml_tensor* x, const HcMix& mix) {
     return ggml_dsv4_hc_post(b.ctx, y, x, mix.post, mix.comb);

@@ -5,7 +5,8 @@
 namespace ds4::ops {
 namespace {
 
-/// The sum of chosen scores is kept above the smallest normal F16, as every peer but the reference code does: 0 would be NaN.
+/// The sum of chosen scores is kept above the smallest normal F16, as every peer but the reference code does: 0 would
+/// be NaN.
 constexpr float kSmallestWeightSum = 6.103515625e-5f;
 
 /// silu(min(gate, c)) * clip(up, -c, c) (34).
