@@ -15,7 +15,7 @@ ggml_tensor* rope_tail(const Build& b, ggml_tensor* x, ggml_tensor* positions, c
                               rope.base, 1 / rope.factor, yarn ? 1 : 0, cancel, rope.beta_fast, rope.beta_slow);
     // The whole of x, but after its tail was rotated: without the second source nothing would read the rotation, and
     // x's memory would never be free for reuse.
-    ggml_tensor* whole = ggml_view_tensor(b.ctx, x);
+    ggml_tensor* whole = ggml_view_3d(b.ctx, x, x->ne[0], x->ne[1], x->ne[2], x->nb[1], x->nb[2], 0);
     whole->src[1] = rotated;
     return whole;
 }
