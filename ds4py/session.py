@@ -175,7 +175,7 @@ class Session:
     ) -> Iterator[Piece]:
         self._settle()
         start = self.position
-        room = self.context - start + 1
+        room = self.context - start
         limit = room if max_tokens is None else min(max_tokens, room)
         decoder = self.tokenizer.detokenizer()
         drawn: list[int] = []

@@ -65,7 +65,10 @@ def test_a_full_context_ends_it(tiny: Engine) -> None:
         pieces = list(session.generate(PROMPT, sampling=Sampling(seed=1, logit_bias={1: -np.inf})))
         assert pieces[-1].finish_reason == "length"
         prompt = len(tiny.tokenizer.encode(PROMPT))
-        assert len(ids_of(pieces)) == 32 - prompt + 1  # the last one needs no position of its own
+        assert len(ids_of(pieces)) == 32 - prompt
+        session.logits()  # the last token has its position
+        assert session.position == 32
+        assert list(session.generate()) == [Piece("", (), "length")]
 
 
 def test_end_of_text_stops_and_is_not_shown(tiny: Engine) -> None:
