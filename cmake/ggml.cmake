@@ -9,10 +9,10 @@ function(ds4_fetch_ggml out)
   set(archive "${cache}/${DS4_GGML_ARCHIVE}.tar.gz")
   set(tree "${cache}/${DS4_GGML_ARCHIVE}")
   if(NOT EXISTS "${archive}")
+    find_package(Python REQUIRED COMPONENTS Interpreter)
     message(STATUS "Fetching ${DS4_GGML_PACKAGE} with pip")
-    # An inherited build isolation would make pip look for the package's build backend in the wrong place.
     execute_process(
-      COMMAND ${CMAKE_COMMAND} -E env --unset=PYTHONNOUSERSITE "${Python_EXECUTABLE}" -m pip download --quiet --no-deps
+      COMMAND "${Python_EXECUTABLE}" -m pip download --quiet --no-deps
               --no-binary libggml-python --dest "${cache}" "${DS4_GGML_PACKAGE}"
       RESULT_VARIABLE result
       ERROR_VARIABLE errors)

@@ -40,20 +40,15 @@ def run(*command: str) -> None:
         pytest.fail(f"{' '.join(command)} ended with {done.returncode}:\n{tail}", pytrace=False)
 
 
-def pybind11_directory() -> str:
-    command = [sys.executable, "-m", "pybind11", "--cmakedir"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
 @pytest.fixture(scope="module")
 def binary() -> Path:
     """The test program, built when its sources are newer."""
     cmake = tool("cmake")
     options = {
         "DS4_TESTS": "ON",
+        "DS4_BINDINGS": "OFF",
         "CMAKE_MAKE_PROGRAM": tool("ninja"),
         "Python_EXECUTABLE": sys.executable,
-        "pybind11_DIR": pybind11_directory(),
         "DS4_GGML_DIR": os.environ.get("DS4_GGML_DIR", ""),
     }
     defines = [f"-D{name}={value}" for name, value in options.items()]
