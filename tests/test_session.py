@@ -166,6 +166,24 @@ def test_an_error_in_progress_puts_the_state_back(tiny: Engine, plain: np.ndarra
         assert np.abs(session.evaluate(TOKENS[:50]) - plain[:50]).max() <= BOUND
 
 
+def test_a_failed_step_leaves_no_checkpoint_behind(tiny: Engine) -> None:
+    """A checkpoint is taken each 1024 positions; one from a step that was undone holds other tokens."""
+
+    def fail(done: int, total: int) -> None:
+        raise ZeroDivisionError
+
+    tokens = np.tile(TOKENS, 2)[:1100]
+    with fresh(tiny, 2048) as session, fresh(tiny, 2048) as wanted:
+        session.prefill(tokens[:1020])
+        with pytest.raises(ZeroDivisionError):
+            session.prefill(other(tokens[1020:1030]), progress=fail)
+        for at in range(1020, 1084, 16):
+            session.prefill(tokens[at : at + 16])
+        session.rewind(1032)
+        wanted.prefill(tokens[:1032])
+        assert np.abs(session.evaluate(tokens[1032:1040]) - wanted.evaluate(tokens[1032:1040])).max() <= BOUND
+
+
 def test_progress_counts_the_prompt(tiny: Engine) -> None:
     seen: list[tuple[int, int]] = []
     with tiny.session(context=2048) as session:

@@ -47,11 +47,6 @@ void check_header(const std::string& path, const ArchiveHeader& h, uint64_t file
 
 }  // namespace
 
-void ArchiveWriter::put(const void* data, size_t size) {
-    const char* first = static_cast<const char*>(data);
-    bytes_.insert(bytes_.end(), first, first + size);
-}
-
 void write_archive(const std::string& path, ArchiveHeader header, const std::vector<char>& body) {
     std::memcpy(header.magic, kMagic, 8);
     header.version = kVersion;

@@ -17,16 +17,6 @@ struct ArchiveHeader {
     uint64_t body;    // bytes after the header, the checksum not counted
 };
 
-/// Appends to a byte buffer; `take` reads back in the same order.
-class ArchiveWriter {
-   public:
-    void put(const void* data, size_t size);
-    std::vector<char>& bytes() { return bytes_; }
-
-   private:
-    std::vector<char> bytes_;
-};
-
 /// Writes header, body and checksum under a temporary name and renames it. Throws Error naming the path.
 void write_archive(const std::string& path, ArchiveHeader header, const std::vector<char>& body);
 

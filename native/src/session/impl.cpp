@@ -130,6 +130,7 @@ void Session::Impl::extend(std::span<const int32_t> more, float* out, const Step
         run();
     } catch (...) {  // so few rows past the frontier spoil nothing
         tokens.resize(start);
+        checkpoints.drop_after(start);
         throw;
     }
 }

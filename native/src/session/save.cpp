@@ -48,15 +48,16 @@ void Session::save(const std::string& path) {
     h.position = s.position();
     h.written_end = s.written_end;
     h.logits = s.logits.size();
-    session::ArchiveWriter body;
-    body.put(s.tokens.data(), s.tokens.size() * sizeof(int32_t));
-    body.put(s.logits.data(), s.logits.size() * sizeof(float));
+    std::vector<char> body(body_size(s.state, h));
+    char* at = body.data();
+    auto put = [&](const void* from, size_t bytes) { at = std::copy_n(static_cast<const char*>(from), bytes, at); };
+    put(s.tokens.data(), s.tokens.size() * sizeof(int32_t));
+    put(s.logits.data(), s.logits.size() * sizeof(float));
     each_piece(s.state, h.position, [&](ggml_tensor* t, size_t bytes) {
-        std::vector<char> piece(bytes);
-        if (bytes) ggml_backend_tensor_get(t, piece.data(), 0, bytes);
-        body.put(piece.data(), bytes);
+        if (bytes) ggml_backend_tensor_get(t, at, 0, bytes);
+        at += bytes;
     });
-    session::write_archive(path, h, body.bytes());
+    session::write_archive(path, h, body);
 }
 
 std::unique_ptr<Session> Session::load(std::shared_ptr<const Model> model, const std::string& path) {
