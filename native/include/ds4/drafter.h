@@ -1,0 +1,38 @@
+#pragma once
+// A loaded DSpark drafter, paired with the target it drafts for.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "drafter/hyperparameters.h"
+#include "drafter/weights.h"
+#include "ds4/model.h"
+
+namespace ds4 {
+
+/// Immutable after loading. Embedding and output matrix are the target's.
+class Drafter {
+   public:
+    /// Maps `path`, recognises its contract by its tensors, checks it alone (FormatError) and against the target
+    /// (PairError, listing every mismatch), and puts the weights on the target's device (BackendError). A drafter that
+    /// loads can draft.
+    static std::shared_ptr<const Drafter> load(const std::string& path, const Model& target,
+                                               const LoadProgress& progress = {});
+
+    const gguf::File& file() const { return *file_; }
+    const drafter::Hyperparameters& hyperparameters() const { return hp_; }
+    const drafter::Weights& weights() const { return weights_; }
+    /// Identifies the weights, as Model::fingerprint does.
+    uint64_t fingerprint() const;
+
+   private:
+    Drafter() = default;
+    std::shared_ptr<const gguf::File> file_;
+    drafter::Hyperparameters hp_;
+    ggml_context_ptr ctx_;
+    std::vector<ggml_backend_buffer_ptr> buffers_;
+    drafter::Weights weights_;
+};
+
+}  // namespace ds4

@@ -1,0 +1,28 @@
+#pragma once
+// The drafter's tensors by role (names and shapes: spec/dspark.md section 1.1).
+
+#include <vector>
+
+#include "drafter/hyperparameters.h"
+#include "model/weights.h"
+
+namespace ds4::drafter {
+
+struct Weights {
+    ggml_tensor *fusion, *fusion_norm;  // [taps * hidden, hidden]; [hidden]
+    ggml_tensor* output_norm;           // [hidden]
+    model::HyperConnection hc_head;
+    ggml_tensor* markov_embedding;  // W1 [rank, vocab]; null without a Markov head
+    ggml_tensor* markov_output;     // W2 [rank, vocab]; likewise
+    ggml_tensor* confidence;        // [hidden or hidden + rank, 1] F32; null without a confidence head
+    ggml_tensor* confidence_bias;   // [1] F32; null is zero
+    std::vector<model::Layer> stages;
+};
+
+/// As model::describe_weights; throws FormatError for a missing or unknown tensor, a wrong shape or type.
+Weights describe_weights(ggml_context* ctx, const gguf::File& file, const Names& names, const Hyperparameters& hp);
+
+/// Bytes a no_alloc context needs to hold the tensors of describe_weights.
+size_t weights_context_size(const Hyperparameters& hp);
+
+}  // namespace ds4::drafter
