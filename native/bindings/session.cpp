@@ -4,6 +4,8 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "module.h"
 
 namespace py = pybind11;
@@ -51,8 +53,10 @@ std::unique_ptr<Session> interruptible(std::unique_ptr<Session> session) {
     return session;
 }
 
-std::unique_ptr<Session> open(std::shared_ptr<Model> model, int64_t context, const std::string& kv_dtype) {
-    return interruptible(std::make_unique<Session>(std::move(model), SessionOptions{context, kv_type(kv_dtype)}));
+std::unique_ptr<Session> open(std::shared_ptr<Model> model, int64_t context, const std::string& kv_dtype,
+                              std::shared_ptr<Drafter> drafter) {
+    return interruptible(
+        std::make_unique<Session>(std::move(model), SessionOptions{context, kv_type(kv_dtype)}, std::move(drafter)));
 }
 
 py::array_t<float> evaluate(Session& s, const Tokens& tokens, const Progress& progress) {
@@ -64,11 +68,57 @@ py::array_t<float> evaluate(Session& s, const Tokens& tokens, const Progress& pr
     return out;
 }
 
+/// A copy of `data` as an array of `rows` rows; None when there is nothing.
+template <typename T>
+py::object table(const std::vector<T>& data, size_t rows) {
+    if (data.empty()) return py::none();
+    py::array_t<T> out({rows, data.size() / rows});
+    std::ranges::copy(data, out.mutable_data());
+    return out;
+}
+
+template <typename T>
+py::object column(const std::vector<T>& data) {
+    if (data.empty()) return py::none();
+    return py::array_t<T>(static_cast<py::ssize_t>(data.size()), data.data());
+}
+
+py::dict draft(Session& s, int32_t anchor, int64_t shortlist, Sampler* sampler, Rng* rng) {
+    DraftBlock block;
+    run([&] { block = s.draft(anchor, {shortlist, sampler, rng}); });
+    py::dict out;
+    out["tokens"] = column(block.tokens);
+    out["confidence"] = column(block.confidence);
+    out["q_probs"] = table(block.q, block.tokens.size());
+    out["q_ids"] = table(block.ids, block.tokens.size());
+    return out;
+}
+
+py::dict draft_trace(const Session& s) {
+    const DraftTrace trace = s.draft_trace();
+    const auto rows = static_cast<size_t>(s.drafter()->hyperparameters().block);
+    py::dict out;
+    out["hidden"] = table(trace.hidden, rows);
+    out["base"] = table(trace.base, rows);
+    return out;
+}
+
+/// The rows stay in the session's own memory, which the array keeps alive.
+py::array_t<float> verify(const py::object& self, const Tokens& tokens) {
+    auto& s = self.cast<Session&>();
+    const auto ids = view(tokens);
+    std::span<const float> rows;
+    run([&] { rows = s.verify(ids); });
+    const auto count = static_cast<py::ssize_t>(ids.size()), vocab = static_cast<py::ssize_t>(rows.size()) / count;
+    return py::array_t<float>({count, vocab}, rows.data(), self);
+}
+
 }  // namespace
 
 void register_session(py::module_& m) {
     py::class_<Session>(m, "Session", "The native state of one conversation.")
-        .def(py::init(&open), py::arg("model"), py::kw_only(), py::arg("context"), py::arg("kv_dtype") = "f16")
+        .def(py::init(&open), py::arg("model"), py::kw_only(), py::arg("context"), py::arg("kv_dtype") = "f16",
+             py::arg("drafter") = nullptr)
         .def_property_readonly("context", &Session::context)
         .def_property_readonly("kv_dtype", [](const Session& s) { return std::string(ggml_type_name(s.kv_type())); })
         .def_property_readonly("position", &Session::position)
@@ -99,6 +149,19 @@ void register_session(py::module_& m) {
             },
             py::arg("sampler"), py::arg("rng"))
         .def(
+            "draft", &draft, py::arg("anchor"), py::kw_only(), py::arg("shortlist") = 0, py::arg("sampler") = nullptr,
+            py::arg("rng") = nullptr,
+            "Proposes a block after `anchor`: {tokens int32 [block], confidence float32 [block] or None,\n"
+            "q_probs float32 [block, width] or None for arg max proposals, q_ids int32 [block, width] or None for the\n"
+            "whole vocabulary}. A sampler draws from q, with `rng`; without one the proposals are the arg max.")
+        .def("draft_trace", &draft_trace,
+             "What the latest draft computed on the way: {hidden [block, hidden], base [block, vocab]}.")
+        .def("verify", &verify, py::arg("tokens"),
+             "Logits float32 [rows, vocab] of 1 to 16 rows at the frontier, which stays; a view that is valid until "
+             "the\n"
+             "session's next call.")
+        .def("commit", &Session::commit, py::arg("rows"), "Puts the first `rows` verified rows into the state.")
+        .def(
             "rewind",
             [](Session& s, int64_t position, const Progress& progress) {
                 run([&] { s.rewind(position, stepping(progress)); });
@@ -107,10 +170,10 @@ void register_session(py::module_& m) {
         .def("save", &Session::save, py::arg("path"), py::call_guard<py::gil_scoped_release>())
         .def_static(
             "load",
-            [](std::shared_ptr<Model> model, const std::string& path) {
-                return interruptible(Session::load(std::move(model), path));
+            [](std::shared_ptr<Model> model, const std::string& path, std::shared_ptr<Drafter> drafter) {
+                return interruptible(Session::load(std::move(model), path, std::move(drafter)));
             },
-            py::arg("model"), py::arg("path"))
+            py::arg("model"), py::arg("path"), py::kw_only(), py::arg("drafter") = nullptr)
         .def("cancel", &Session::cancel)
         .def("clear_cancel", &Session::clear_cancel);
 }

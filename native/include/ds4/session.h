@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ds4/drafter.h"
 #include "ds4/model.h"
 #include "ds4/sampling.h"
 
@@ -21,6 +22,30 @@ struct SessionOptions {
     ggml_type kv_type = GGML_TYPE_F16;
 };
 
+/// How a block is drafted.
+struct DraftOptions {
+    /// Candidates of each position: the likeliest by base logits. 0 is the whole vocabulary.
+    int64_t shortlist = 0;
+    /// Draws each proposal from q, the policy's distribution over the candidates; null proposes the arg max.
+    Sampler* sampler = nullptr;
+    /// Where the draws come from; needed with a sampler.
+    Rng* rng = nullptr;
+};
+
+/// The proposals of one block. Row j belongs to the token at the anchor's position + 1 + j.
+struct DraftBlock {
+    std::vector<int32_t> tokens;    // [block]
+    std::vector<float> confidence;  // [block]: P(accepted | those before are); empty without a confidence head
+    std::vector<float> q;           // [block, width] over `ids`, or over the vocabulary; empty for arg max proposals
+    std::vector<int32_t> ids;       // [block, width] candidates; empty for the whole vocabulary
+};
+
+/// What the latest draft computed on the way, for tests and diagnostics.
+struct DraftTrace {
+    std::vector<float> hidden;  // [block, hidden]: collapsed streams before the last norm
+    std::vector<float> base;    // [block, vocab]: logits without the Markov bias
+};
+
 /// Positions done and to do of a long call; may throw, which stops the call.
 using StepProgress = std::function<void(int64_t done, int64_t total)>;
 
@@ -29,10 +54,13 @@ using StepProgress = std::function<void(int64_t done, int64_t total)>;
 class Session {
    public:
     /// Throws RequestError for options out of range, BackendError when the device has no room.
-    Session(std::shared_ptr<const Model> model, const SessionOptions& options);
+    Session(std::shared_ptr<const Model> model, const SessionOptions& options,
+            std::shared_ptr<const Drafter> drafter = nullptr);
     ~Session();
 
     const Model& model() const;
+    /// Null without one.
+    const Drafter* drafter() const;
     int64_t context() const;
     ggml_type kv_type() const;
     /// The frontier: how many positions are in the state.
@@ -49,14 +77,28 @@ class Session {
     /// Draws what follows the last token; the state is not extended.
     int32_t sample(Sampler& sampler, Rng& rng);
 
+    /// Proposes what follows `anchor`, a token that is not in the state yet. Changes nothing that other calls see.
+    /// Throws RequestError without a drafter or for a token out of range, Cancelled, BackendError.
+    DraftBlock draft(int32_t anchor, const DraftOptions& options);
+    DraftTrace draft_trace() const;
+
+    /// Evaluates 1 to 16 rows at the frontier, which stays where it is: the anchor, then proposals. Returns logits
+    /// [rows, vocab], row i being what follows token i; valid until the next call. Throws as prefill does.
+    std::span<const float> verify(std::span<const int32_t> tokens);
+    /// Puts the first `rows` of the verified rows into the state; the others are gone. Any other call that changes the
+    /// state drops them all. Throws RequestError when fewer rows were verified.
+    void commit(int64_t rows);
+
     /// Shortens the state to `position`: at once within the rings' slack, by evaluating again from the nearest
     /// checkpoint otherwise.
     void rewind(int64_t position, const StepProgress& progress = {});
 
     /// Writes the state to a temporary name beside `path` and renames it.
     void save(const std::string& path);
-    /// Continues from a saved state. Throws FormatError when it is damaged or of another model.
-    static std::unique_ptr<Session> load(std::shared_ptr<const Model> model, const std::string& path);
+    /// Continues from a saved state. Throws FormatError when it is damaged or of another model. What a drafter knows of
+    /// the past is restored when it was saved with the same one; otherwise it learns of new positions only.
+    static std::unique_ptr<Session> load(std::shared_ptr<const Model> model, const std::string& path,
+                                         std::shared_ptr<const Drafter> drafter = nullptr);
 
     /// Stops the running call, or the next one, with Cancelled. Any thread may call it.
     void cancel();

@@ -15,20 +15,11 @@ struct Keys {
     IndexQuery index{};
 };
 
-ggml_tensor* queries(const Context& c, const model::Attention& w, ggml_tensor* rank, int ratio) {
-    ggml_tensor* q = ggml_mul_mat(c.b.ctx, w.query_b, rank);
-    q = ggml_reshape_3d(c.b.ctx, q, c.hp.head_size, c.hp.heads, c.shape.rows);
-    q = ops::rms_norm(c.b, q, nullptr, c.hp.norm_epsilon);
-    return ops::rope_tail(c.b, q, c.in.positions, c.rope(ratio));
-}
-
 /// Keys of the window in order of position; the rows are rounded to the cache's type, so that it does not matter
 /// whether a key comes from the ring or from this forward. Persists the last rows.
 ggml_tensor* window_keys(const Context& c, const model::Attention& w, ggml_tensor* ring, int ratio, ggml_tensor* h) {
     ggml_context* ctx = c.b.ctx;
-    ggml_tensor* kv = ops::rms_norm(c.b, ggml_mul_mat(ctx, w.kv, h), w.kv_norm, c.hp.norm_epsilon);
-    kv = ops::rope_tail(c.b, ggml_reshape_3d(ctx, kv, kv->ne[0], 1, kv->ne[1]), c.in.positions, c.rope(ratio));
-    kv = ggml_reshape_2d(ctx, kv, kv->ne[0], kv->ne[2]);
+    ggml_tensor* kv = key_rows(c, w, h, c.in.positions, ratio);
     ggml_tensor* rows =
         ring->type == GGML_TYPE_F32 ? kv : ggml_cast(ctx, ggml_cast(ctx, kv, ring->type), GGML_TYPE_F32);
     ggml_tensor* keys = c.b.now(ggml_concat(ctx, ggml_get_rows(ctx, ring, c.in.window), rows, 1));
@@ -68,26 +59,44 @@ ggml_tensor* attend(const Context& c, const model::Attention& w, const Keys& k, 
     return ops::attention(c.b, in);
 }
 
-/// Inverse RoPE and the grouped low-rank output (19), (20): [hidden, count].
-ggml_tensor* output(const Context& c, const model::Attention& w, int ratio, const QueryBlock& block, ggml_tensor* o) {
-    ggml_context* ctx = c.b.ctx;
-    o = ops::rope_tail(c.b, o, cut(ctx, c.in.inverse, 0, block.first, block.count), c.rope(ratio));
-    const int64_t groups = c.hp.output_groups, rank = c.hp.output_rank, width = w.output_a->ne[0];
-    ggml_tensor* grouped = ggml_permute(ctx, ggml_reshape_3d(ctx, o, width, groups, block.count), 0, 2, 1, 3);
-    ggml_tensor* by_group =
-        ggml_view_3d(ctx, w.output_a, width, rank, groups, w.output_a->nb[1], w.output_a->nb[1] * rank, 0);
-    ggml_tensor* low = ggml_mul_mat(ctx, by_group, grouped);  // [rank, count, groups]
-    low = ggml_cont_2d(ctx, ggml_permute(ctx, low, 0, 2, 1, 3), rank * groups, block.count);
-    return ggml_mul_mat(ctx, w.output_b, low);
+}  // namespace
+
+ggml_tensor* query_rank(const Context& c, const model::Attention& w, ggml_tensor* h) {
+    return ops::rms_norm(c.b, ggml_mul_mat(c.b.ctx, w.query_a, h), w.query_a_norm, c.hp.norm_epsilon);
 }
 
-}  // namespace
+ggml_tensor* query_heads(const Context& c, const model::Attention& w, ggml_tensor* rank, int ratio) {
+    ggml_tensor* q = ggml_mul_mat(c.b.ctx, w.query_b, rank);
+    q = ggml_reshape_3d(c.b.ctx, q, c.hp.head_size, c.hp.heads, rank->ne[1]);
+    q = ops::rms_norm(c.b, q, nullptr, c.hp.norm_epsilon);
+    return ops::rope_tail(c.b, q, c.in.positions, c.rope(ratio));
+}
+
+ggml_tensor* key_rows(const Context& c, const model::Attention& w, ggml_tensor* h, ggml_tensor* positions, int ratio) {
+    ggml_context* ctx = c.b.ctx;
+    ggml_tensor* kv = ops::rms_norm(c.b, ggml_mul_mat(ctx, w.kv, h), w.kv_norm, c.hp.norm_epsilon);
+    kv = ops::rope_tail(c.b, ggml_reshape_3d(ctx, kv, kv->ne[0], 1, kv->ne[1]), positions, c.rope(ratio));
+    return ggml_reshape_2d(ctx, kv, kv->ne[0], kv->ne[2]);
+}
+
+ggml_tensor* attention_output(const Context& c, const model::Attention& w, int ratio, ggml_tensor* inverse,
+                              ggml_tensor* o) {
+    ggml_context* ctx = c.b.ctx;
+    o = ops::rope_tail(c.b, o, inverse, c.rope(ratio));
+    const int64_t groups = c.hp.output_groups, rank = c.hp.output_rank, width = w.output_a->ne[0], n = o->ne[2];
+    ggml_tensor* grouped = ggml_permute(ctx, ggml_reshape_3d(ctx, o, width, groups, n), 0, 2, 1, 3);
+    ggml_tensor* by_group =
+        ggml_view_3d(ctx, w.output_a, width, rank, groups, w.output_a->nb[1], w.output_a->nb[1] * rank, 0);
+    ggml_tensor* low = ggml_mul_mat(ctx, by_group, grouped);  // [rank, n, groups]
+    low = ggml_cont_2d(ctx, ggml_permute(ctx, low, 0, 2, 1, 3), rank * groups, n);
+    return ggml_mul_mat(ctx, w.output_b, low);
+}
 
 ggml_tensor* attention_block(const Context& c, const model::Attention& w, const state::LayerState& s, int ratio,
                              ggml_tensor* h) {
     ggml_context* ctx = c.b.ctx;
-    ggml_tensor* rank = ops::rms_norm(c.b, ggml_mul_mat(ctx, w.query_a, h), w.query_a_norm, c.hp.norm_epsilon);
-    Keys k{queries(c, w, rank, ratio), window_keys(c, w, s.raw, ratio, h)};
+    ggml_tensor* rank = query_rank(c, w, h);
+    Keys k{query_heads(c, w, rank, ratio), window_keys(c, w, s.raw, ratio, h)};
     if (ratio) compressor_block(c, w.compressor, s.compressor, ratio, c.hp.head_size, h);
     if (ratio == 4) compressor_block(c, w.indexer.compressor, s.indexer, 4, c.hp.index_size, h);
     const int64_t length = ratio ? c.shape.length(ratio) : 0;
@@ -100,7 +109,8 @@ ggml_tensor* attention_block(const Context& c, const model::Attention& w, const 
     }
     ggml_tensor* y = nullptr;
     for (const QueryBlock& block : c.in.queries) {
-        ggml_tensor* part = output(c, w, ratio, block, attend(c, w, k, ratio, block));
+        ggml_tensor* inverse = cut(ctx, c.in.inverse, 0, block.first, block.count);
+        ggml_tensor* part = attention_output(c, w, ratio, inverse, attend(c, w, k, ratio, block));
         y = y ? ggml_concat(ctx, y, part, 1) : part;
     }
     return y;

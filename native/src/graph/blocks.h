@@ -23,6 +23,27 @@ struct Context {
 /// Elements [first, first + count) along axis 0, 1 or 2, the outermost one of x; a view.
 ggml_tensor* cut(ggml_context* ctx, ggml_tensor* x, int axis, int64_t first, int64_t count);
 
+/// The tokens' embeddings on every stream (1): [hidden, streams, n].
+ggml_tensor* embed(const Context& c, ggml_tensor* embedding);
+
+/// x -> x' around a sub-layer (8)-(10): sublayer maps the normed collapse [hidden, n] to its output.
+template <typename F>
+ggml_tensor* around(const Context& c, ggml_tensor* x, const model::HyperConnection& w, ggml_tensor* norm, F sublayer) {
+    const ops::HcMix mix = ops::hc_mix(c.b, x, {w.fn, w.base, w.scale}, c.hc());
+    ggml_tensor* h = ops::rms_norm(c.b, ops::hc_collapse(c.b, x, mix.pre), norm, c.hp.norm_epsilon);
+    return ops::hc_expand(c.b, sublayer(h), x, mix);
+}
+
+/// Low-rank queries of h [hidden, n] before the heads: [query_rank, n].
+ggml_tensor* query_rank(const Context& c, const model::Attention& w, ggml_tensor* h);
+/// Normed, rotated query heads of the rank: [head_size, heads, n].
+ggml_tensor* query_heads(const Context& c, const model::Attention& w, ggml_tensor* rank, int ratio);
+/// Keys, which are values too, of h [hidden, n] at `positions` [n]: [head_size, n].
+ggml_tensor* key_rows(const Context& c, const model::Attention& w, ggml_tensor* h, ggml_tensor* positions, int ratio);
+/// Inverse RoPE by `inverse` [n] and the grouped low-rank output (19), (20) of o [head_size, heads, n]: [hidden, n].
+ggml_tensor* attention_output(const Context& c, const model::Attention& w, int ratio, ggml_tensor* inverse,
+                              ggml_tensor* o);
+
 /// Attention sub-layer on h [hidden, n]: writes the layer's state, returns [hidden, n].
 ggml_tensor* attention_block(const Context& c, const model::Attention& w, const state::LayerState& s, int ratio,
                              ggml_tensor* h);
@@ -43,6 +64,8 @@ ggml_tensor* index_choice(const Context& c, const IndexQuery& query, ggml_tensor
 /// MoE sub-layer on h [hidden, n] for the given tokens [n] (hash layers route by them).
 ggml_tensor* moe_block(const Context& c, const model::Moe& w, int64_t layer, ggml_tensor* tokens, ggml_tensor* h);
 
+/// One row from the streams x [hidden, streams, n]: [hidden, n], before any norm (2.8).
+ggml_tensor* collapse_head(const Context& c, const model::HyperConnection& w, ggml_tensor* x);
 /// Logits [vocab, n] from the streams x [hidden, streams, n] (2.8).
 ggml_tensor* head_block(const Context& c, const model::Weights& w, ggml_tensor* x);
 

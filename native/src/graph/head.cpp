@@ -2,9 +2,12 @@
 
 namespace ds4::graph {
 
+ggml_tensor* collapse_head(const Context& c, const model::HyperConnection& w, ggml_tensor* x) {
+    return ops::hc_collapse(c.b, x, ops::hc_head_mix(c.b, x, {w.fn, w.base, w.scale}, c.hc()).pre);
+}
+
 ggml_tensor* head_block(const Context& c, const model::Weights& w, ggml_tensor* x) {
-    const ops::HcMix mix = ops::hc_head_mix(c.b, x, {w.hc_head.fn, w.hc_head.base, w.hc_head.scale}, c.hc());
-    ggml_tensor* v = ops::hc_collapse(c.b, x, mix.pre);
+    ggml_tensor* v = collapse_head(c, w.hc_head, x);
     return ggml_mul_mat(c.b.ctx, w.output, ops::rms_norm(c.b, v, w.output_norm, c.hp.norm_epsilon));
 }
 

@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/fill.h"
 #include "state/state.h"
 
 namespace ds4::graph {
 namespace {
-
-ggml_tensor* input(ggml_context* ctx, ggml_type type, int64_t n0, int64_t n1 = 1, int64_t n2 = 1) {
-    ggml_tensor* t = ggml_new_tensor_3d(ctx, type, n0, n1, n2);
-    ggml_set_input(t);
-    return t;
-}
 
 RatioInputs create_ratio(ggml_context* ctx, int ratio, const Shape& s) {
     RatioInputs r;
@@ -39,19 +34,6 @@ QueryBlock create_queries(ggml_context* ctx, const model::Hyperparameters& hp, c
     if (s.length4) q.visible4 = input(ctx, GGML_TYPE_F16, s.length4, q.count);
     return q;
 }
-
-bool used(const ggml_tensor* t) { return t && t->buffer; }
-
-/// Fills a used input with value(index) over all its elements.
-template <typename T, typename F>
-void fill(ggml_tensor* t, F value) {
-    if (!used(t)) return;
-    std::vector<T> data(ggml_nelements(t));
-    for (size_t i = 0; i < data.size(); i++) data[i] = static_cast<T>(value(static_cast<int64_t>(i)));
-    ggml_backend_tensor_set(t, data.data(), 0, data.size() * sizeof(T));
-}
-
-int64_t mod(int64_t a, int64_t n) { return ((a % n) + n) % n; }
 
 void fill_ratio(const RatioInputs& r, int ratio, const Shape& s, int64_t position) {
     const int64_t ring = state::carry_capacity(ratio), kept = std::min(s.rows, ring);
@@ -101,6 +83,7 @@ Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const 
     in.inverse = input(ctx, GGML_TYPE_I32, s.rows);
     in.window = input(ctx, GGML_TYPE_I32, hp.window);
     in.ring = input(ctx, GGML_TYPE_I64, std::min(s.rows, state::raw_capacity(hp)));
+    if (s.features) in.features = input(ctx, GGML_TYPE_I64, s.features);
     in.csa = create_ratio(ctx, 4, s);
     in.hca = create_ratio(ctx, 128, s);
     for (int64_t i = 0; i < s.rows; i += kAttentionRows) in.queries.push_back(create_queries(ctx, hp, s, i));
@@ -108,13 +91,14 @@ Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const 
 }
 
 void fill_inputs(const Inputs& in, const model::Hyperparameters& hp, const Shape& s, int64_t position,
-                 std::span<const int32_t> tokens) {
+                 std::span<const int32_t> tokens, int64_t feature_capacity) {
     const int64_t ring = state::raw_capacity(hp), kept = std::min(s.rows, ring);
     fill<int32_t>(in.tokens, [&](int64_t i) { return tokens[i]; });
     fill<int32_t>(in.positions, [&](int64_t i) { return position + i; });
     fill<int32_t>(in.inverse, [&](int64_t i) { return -(position + i); });
     fill<int32_t>(in.window, [&](int64_t i) { return mod(position - hp.window + i, ring); });
     fill<int64_t>(in.ring, [&](int64_t i) { return (position + s.rows - kept + i) % ring; });
+    fill<int64_t>(in.features, [&](int64_t i) { return (position + s.rows - s.features + i) % feature_capacity; });
     fill_ratio(in.csa, 4, s, position);
     fill_ratio(in.hca, 128, s, position);
     for (const QueryBlock& q : in.queries) fill_queries(q, hp.window, position);

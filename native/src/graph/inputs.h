@@ -36,6 +36,7 @@ struct Inputs {
     ggml_tensor* inverse = nullptr;    // [rows] I32: negated positions
     ggml_tensor* window = nullptr;     // [W] I32: ring slots of the positions before the first row, in order
     ggml_tensor* ring = nullptr;       // [kept] I64: ring slots of the last rows
+    ggml_tensor* features = nullptr;   // [features] I64: slots of the last rows in the feature ring
     RatioInputs csa, hca;
     std::vector<QueryBlock> queries;
 
@@ -46,7 +47,8 @@ struct Inputs {
 Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const Shape& shape);
 
 /// Fills them for `tokens` at positions `position`...; inputs the graph does not use are skipped.
+/// `feature_capacity` is the rows of the feature ring, 0 without one.
 void fill_inputs(const Inputs& in, const model::Hyperparameters& hp, const Shape& shape, int64_t position,
-                 std::span<const int32_t> tokens);
+                 std::span<const int32_t> tokens, int64_t feature_capacity = 0);
 
 }  // namespace ds4::graph

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include "state/state.h"
-
 namespace ds4::graph {
 
-Shape shape_of(const model::Hyperparameters& hp, int64_t position, int64_t rows, Logits logits) {
-    Shape s{rows, 0, 0, 0, 0, logits};
+Shape shape_of(const model::Hyperparameters& hp, int64_t position, int64_t rows, Logits logits, int64_t features) {
+    Shape s{rows, 0, 0, 0, 0, logits, features};
     const int64_t end = position + rows;
     if (hp.ratio_count(4)) {
         s.blocks4 = end / 4 - position / 4;

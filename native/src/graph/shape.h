@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "model/hyperparameters.h"
+#include "state/state.h"
 
 namespace ds4::graph {
 
@@ -17,14 +18,17 @@ struct Shape {
     int64_t blocks4, blocks128;  // blocks completed inside the forward
     int64_t length4, length128;  // compressed rows read, bucketed
     Logits logits;
+    int64_t features;  // last rows whose tapped streams are kept for a drafter
 
     auto operator<=>(const Shape&) const = default;
     int64_t blocks(int ratio) const { return ratio == 4 ? blocks4 : blocks128; }
     int64_t length(int ratio) const { return ratio == 4 ? length4 : length128; }
+    /// Whether it is a prompt chunk, wider than any verify.
+    bool wide() const { return rows > state::kMaxRows; }
 };
 
 /// The shape of a forward of `rows` positions that begins at `position`.
-Shape shape_of(const model::Hyperparameters& hp, int64_t position, int64_t rows, Logits logits);
+Shape shape_of(const model::Hyperparameters& hp, int64_t position, int64_t rows, Logits logits, int64_t features = 0);
 
 /// Attention works on so many query rows at a time: its memory grows with rows times keys, and a window of W keys
 /// is cut from W + kAttentionRows of them.

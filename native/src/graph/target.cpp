@@ -1,28 +1,31 @@
 #include "graph/target.h"
 
+#include <algorithm>
+
 #include "graph/blocks.h"
+#include "graph/features.h"
 
 namespace ds4::graph {
 namespace {
 
-ops::HcWeights hc(const model::HyperConnection& w) { return {w.fn, w.base, w.scale}; }
-
-/// The token's embedding on every stream (1): [hidden, streams, n].
-ggml_tensor* embed(const Context& c, const model::Weights& w) {
-    ggml_tensor* e = ggml_get_rows(c.b.ctx, w.embedding, c.in.tokens);
-    e = ggml_reshape_3d(c.b.ctx, e, c.hp.hidden, 1, c.shape.rows);
-    return ggml_repeat_4d(c.b.ctx, e, c.hp.hidden, c.hp.streams, c.shape.rows, 1);
+/// The last `count` of the rows of x [hidden, streams, n].
+ggml_tensor* last_rows(const Context& c, ggml_tensor* x, int64_t count) {
+    return cut(c.b.ctx, x, 2, x->ne[2] - count, count);
 }
 
-/// x -> x' around a sub-layer (8)-(10).
-template <typename F>
-ggml_tensor* around(const Context& c, ggml_tensor* x, const model::HyperConnection& w, ggml_tensor* norm, F sublayer) {
-    const ops::HcMix mix = ops::hc_mix(c.b, x, hc(w), c.hc());
-    ggml_tensor* h = ops::rms_norm(c.b, ops::hc_collapse(c.b, x, mix.pre), norm, c.hp.norm_epsilon);
-    return ops::hc_expand(c.b, sublayer(h), x, mix);
+/// Rows of the last layer that anything reads after its attention.
+int64_t needed_rows(const Shape& s, bool tapped) {
+    const int64_t for_logits = s.logits == Logits::all ? s.rows : s.logits == Logits::last ? 1 : 0;
+    return std::max(for_logits, tapped ? s.features : 0);
 }
 
 }  // namespace
+
+ggml_tensor* embed(const Context& c, ggml_tensor* embedding) {
+    ggml_tensor* e = ggml_get_rows(c.b.ctx, embedding, c.in.tokens);
+    e = ggml_reshape_3d(c.b.ctx, e, c.hp.hidden, 1, c.in.tokens->ne[0]);
+    return ggml_repeat_4d(c.b.ctx, e, c.hp.hidden, c.hp.streams, e->ne[2], 1);
+}
 
 ops::Rope Context::rope(int ratio) const {
     ops::Rope r{static_cast<int32_t>(hp.rope_size), ratio ? hp.compress_rope_base : hp.rope_base};
@@ -48,22 +51,28 @@ size_t node_bound(const model::Hyperparameters& hp, const Shape& s) {
 }
 
 Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const model::Weights& weights,
-                    const std::vector<state::LayerState>& state, const Shape& shape) {
+                    const std::vector<state::LayerState>& state, const Taps& taps, const Shape& shape) {
     Target t{ggml_new_graph_custom(ctx, node_bound(hp, shape), false), create_inputs(ctx, hp, shape)};
     const Context c{{ctx, t.graph}, hp, shape, t.in};
-    ggml_tensor* x = embed(c, weights);
+    ggml_tensor* x = embed(c, weights.embedding);
     ggml_tensor* tokens = t.in.tokens;
+    std::vector<ggml_tensor*> tapped;
     for (int64_t i = 0; i < hp.layers; i++) {
         const model::Layer& w = weights.layers[i];
         x = around(c, x, w.hc_attention, w.attention.norm,
                    [&](ggml_tensor* h) { return attention_block(c, w.attention, state[i], hp.ratios[i], h); });
-        if (i + 1 == hp.layers && shape.logits == Logits::last) {  // nothing reads the other rows any more
-            x = cut(ctx, x, 2, shape.rows - 1, 1);
-            tokens = cut(ctx, tokens, 0, shape.rows - 1, 1);
+        if (i + 1 == hp.layers) {  // nothing reads the other rows any more
+            const int64_t needed = needed_rows(shape, taps.has(i));
+            if (needed == 0) break;
+            x = last_rows(c, x, needed);
+            tokens = cut(ctx, tokens, 0, shape.rows - needed, needed);
         }
         x = around(c, x, w.hc_ffn, w.moe.norm, [&](ggml_tensor* h) { return moe_block(c, w.moe, i, tokens, h); });
+        if (shape.features && taps.has(i)) tapped.push_back(stream_mean(c.b, last_rows(c, x, shape.features)));
     }
+    if (shape.features) keep_features(c.b, tapped, taps.ring, t.in.features);
     if (shape.logits == Logits::none) return t;
+    if (shape.logits == Logits::last) x = last_rows(c, x, 1);
     t.logits = head_block(c, weights, x);
     ggml_set_output(t.logits);
     ggml_build_forward_expand(t.graph, t.logits);

@@ -1,6 +1,9 @@
 #pragma once
 // The target's forward pass as one ggml graph.
 
+#include <algorithm>
+#include <span>
+
 #include "graph/inputs.h"
 #include "model/weights.h"
 #include "state/state.h"
@@ -14,11 +17,19 @@ struct Target {
     ggml_tensor* logits = nullptr;  // [vocab, 1 or rows] F32; null when none were asked for
 };
 
+/// Where a drafter's features come from and go to (spec/dspark.md section 2.1).
+struct Taps {
+    std::span<const int64_t> layers;  // in order; empty without a drafter
+    ggml_tensor* ring = nullptr;      // [layers * hidden, capacity] F32
+
+    bool has(int64_t layer) const { return std::ranges::find(layers, layer) != layers.end(); }
+};
+
 /// More nodes than a graph of this shape has.
 size_t node_bound(const model::Hyperparameters& hp, const Shape& shape);
 
-/// Builds the graph of `shape` in `ctx` (no_alloc) over the given weights and state.
+/// Builds the graph of `shape` in `ctx` (no_alloc) over the given weights and state; shape.features rows are tapped.
 Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const model::Weights& weights,
-                    const std::vector<state::LayerState>& state, const Shape& shape);
+                    const std::vector<state::LayerState>& state, const Taps& taps, const Shape& shape);
 
 }  // namespace ds4::graph

@@ -80,6 +80,18 @@ struct AttentionInput {
 /// Returns [size, heads, n].
 ggml_tensor* attention(const Build& b, const AttentionInput& in);
 
+/// Attention of a draft block (spec/dspark.md section 2.5): every row sees the same context and all rows of the block,
+/// later ones too.
+struct NoncausalInput {
+    ggml_tensor* q;      // [size, heads, n]
+    ggml_tensor* ring;   // [size, capacity] F16 or F32: context keys by position mod capacity
+    ggml_tensor* block;  // [size, n] F32: keys of the block
+    ggml_tensor* mask;   // [capacity + n, n] F32, 0 or -inf: which slots of the ring hold visible context
+    ggml_tensor* sinks;  // [heads]
+};
+/// Returns [size, heads, n].
+ggml_tensor* noncausal_attention(const Build& b, const NoncausalInput& in);
+
 /// Router scores sqrt(softplus(W h)) [experts, n] (31).
 ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h);
 

@@ -11,7 +11,7 @@ namespace ds4::session {
 namespace {
 
 constexpr char kMagic[9] = "DS4STATE";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 /// FNV-1a over eight bytes at a time: a damaged file must not be continued from.
 uint64_t checksum(uint64_t h, const char* data, size_t size) {

@@ -1,9 +1,12 @@
 #pragma once
-// The saved form of a session: a fixed header, then tokens, logits, rings and compressed rows, then a checksum.
+// The saved form of a session: a fixed header, then tokens, logits, rings and compressed rows, the
+// drafter's rings, then a checksum.
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "session/checkpoint.h"
 
 namespace ds4::session {
 
@@ -11,8 +14,10 @@ struct ArchiveHeader {
     char magic[8];  // "DS4STATE"
     uint32_t version;
     uint32_t kv_type;
-    uint64_t model;  // Model::fingerprint
-    int64_t context, position, written_end;
+    uint64_t model;    // Model::fingerprint
+    uint64_t drafter;  // Drafter::fingerprint, 0 without one
+    int64_t context;
+    Mark mark;
     uint64_t logits;  // how many follow the tokens: the vocabulary, or 0
     uint64_t body;    // bytes after the header, the checksum not counted
 };

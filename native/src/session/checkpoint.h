@@ -10,14 +10,21 @@
 
 namespace ds4::session {
 
+/// How far a session and its rings are.
+struct Mark {
+    int64_t position = 0;       // the frontier
+    int64_t written_end = 0;    // one past the highest position ever written to the rings
+    int64_t projected = 0;      // positions below it are in the drafter's context rings
+    int64_t features_from = 0;  // positions below it have no features
+};
+
 /// The rings as they were at a frontier. Compressed rows are append-only and need no copy.
 struct Checkpoint {
-    int64_t position = 0;
-    int64_t written_end = 0;  // one past the highest position ever written to the rings
+    Mark mark;
     std::vector<char> rings;
 };
 
-std::shared_ptr<const Checkpoint> take_checkpoint(const state::State& state, int64_t position, int64_t written_end);
+std::shared_ptr<const Checkpoint> take_checkpoint(const state::State& state, const Mark& mark);
 void restore_checkpoint(const state::State& state, const Checkpoint& checkpoint);
 
 /// The checkpoints a session keeps, oldest first.
@@ -28,7 +35,7 @@ class Checkpoints {
     std::shared_ptr<const Checkpoint> nearest(int64_t position) const;
     /// Forgets what lies after `position`: other tokens may follow there now.
     void drop_after(int64_t position);
-    int64_t newest_position() const { return kept_.empty() ? 0 : kept_.back()->position; }
+    int64_t newest_position() const { return kept_.empty() ? 0 : kept_.back()->mark.position; }
 
    private:
     std::deque<std::shared_ptr<const Checkpoint>> kept_;

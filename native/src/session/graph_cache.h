@@ -1,43 +1,73 @@
 #pragma once
 // Built graphs by shape, least recently used out.
 
+#include <functional>
 #include <list>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "ds4/model.h"
-#include "graph/target.h"
 
 namespace ds4::session {
 
-/// A graph with the memory it runs in.
+/// A graph with the memory it runs in. Graph is a struct with a member `graph`.
+template <typename Shape, typename Graph>
 struct Plan {
-    graph::Shape shape;
+    Shape shape;
     ggml_context_ptr ctx;
-    graph::Target target;
+    Graph built;
     ggml_backend_sched_ptr scheduler;
 };
 
-/// Builds the graph of a shape and a scheduler for it; memory is not yet allocated.
-std::unique_ptr<Plan> build_plan(const model::Hyperparameters& hp, const model::Weights& weights,
-                                 const std::vector<state::LayerState>& state,
-                                 const std::vector<ggml_backend_ptr>& backends, const graph::Shape& shape);
+/// A context without memory of its own for a graph of at most `nodes` nodes. Throws BackendError.
+ggml_context_ptr graph_context(size_t nodes);
+ggml_backend_sched_ptr graph_scheduler(const std::vector<ggml_backend_ptr>& backends, size_t nodes);
 
+/// Builds the graph of a shape and a scheduler for it; memory is not yet allocated.
+template <typename Shape, typename Build>
+auto build_plan(const std::vector<ggml_backend_ptr>& backends, const Shape& shape, size_t nodes, Build build) {
+    ggml_context_ptr ctx = graph_context(nodes);
+    auto built = build(ctx.get());
+    return std::make_unique<Plan<Shape, decltype(built)>>(shape, std::move(ctx), std::move(built),
+                                                          graph_scheduler(backends, nodes));
+}
+
+template <typename Shape, typename Graph>
 class GraphCache {
    public:
-    GraphCache(const Model& model, const state::State& state, const std::vector<ggml_backend_ptr>& backends)
-        : model_(model), state_(state), backends_(backends) {}
+    using Entry = Plan<Shape, Graph>;
+    explicit GraphCache(std::function<std::unique_ptr<Entry>(const Shape&)> build) : build_(std::move(build)) {}
 
     /// The plan of a shape, built on first use. Throws BackendError when there is no memory for it.
-    Plan& get(const graph::Shape& shape);
+    Entry& get(const Shape& shape) {
+        for (auto it = plans_.begin(); it != plans_.end(); ++it) {
+            if ((*it)->shape != shape) continue;
+            plans_.splice(plans_.begin(), plans_, it);
+            return *plans_.front();
+        }
+        make_room(shape);
+        std::unique_ptr<Entry> plan = build_(shape);
+        if (!ggml_backend_sched_alloc_graph(plan->scheduler.get(), plan->built.graph)) {
+            throw BackendError("no memory to run a graph of " + std::to_string(ggml_graph_n_nodes(plan->built.graph)) +
+                               " nodes: use a smaller context, or a device with more memory");
+        }
+        plans_.push_front(std::move(plan));
+        return *plans_.front();
+    }
 
    private:
-    void make_room(const graph::Shape& shape);
+    /// Decode and verify alternate between a handful of shapes (how many rows, does a block end inside or not).
+    static constexpr size_t kKept = 24;
 
-    const Model& model_;
-    const state::State& state_;
-    const std::vector<ggml_backend_ptr>& backends_;
-    std::list<std::unique_ptr<Plan>> plans_;  // most recently used first
+    void make_room(const Shape& shape) {
+        // Prompt chunks need far more memory than decoding, and no two of a prompt have the same shape for long.
+        if (shape.wide()) plans_.remove_if([](const auto& p) { return p->shape.wide(); });
+        while (plans_.size() >= kKept) plans_.pop_back();
+    }
+
+    std::function<std::unique_ptr<Entry>(const Shape&)> build_;
+    std::list<std::unique_ptr<Entry>> plans_;  // most recently used first
 };
 
 }  // namespace ds4::session

@@ -25,13 +25,25 @@ SessionOptions checked(const Model& model, const SessionOptions& options) {
 
 }  // namespace
 
-Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o)
+Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o, std::shared_ptr<const Drafter> d)
     : model(std::move(m)),
+      drafter(std::move(d)),
       options(checked(*model, o)),
       backends(model->open_backends()),
       state(model->hyperparameters(), options.context, options.kv_type,
-            ggml_backend_get_default_buffer_type(backends.front().get())),
-      graphs(*model, state, backends) {
+            ggml_backend_get_default_buffer_type(backends.front().get()),
+            drafter ? &drafter->hyperparameters() : nullptr),
+      forwards([this](const graph::Shape& shape) {
+          const model::Hyperparameters& hp = model->hyperparameters();
+          return session::build_plan(backends, shape, graph::node_bound(hp, shape), [&](ggml_context* ctx) {
+              return graph::build_target(ctx, hp, model->weights(), state.layers(), taps(), shape);
+          });
+      }),
+      drafts([this](const graph::DraftShape& shape) {
+          const graph::DraftSource source{model->weights(), *drafter, state.drafter(), &proposal_draw};
+          return session::build_plan(backends, shape, graph::node_bound(drafter->hyperparameters()),
+                                     [&](ggml_context* ctx) { return graph::build_draft(ctx, source, shape); });
+      }) {
     model::set_abort_callback(
         backends.back().get(), [](void* self) { return static_cast<Impl*>(self)->stop_requested(); }, this);
 }
@@ -70,21 +82,36 @@ void Session::Impl::forward(std::span<const int32_t> rows, graph::Logits wanted,
     throw_if_stopped();
     const model::Hyperparameters& hp = model->hyperparameters();
     const auto count = static_cast<int64_t>(rows.size());
-    session::Plan& plan = graphs.get(graph::shape_of(hp, position(), count, wanted));
-    graph::fill_inputs(plan.target.in, hp, plan.shape, position(), rows);
+    const int64_t features = std::min(count, feature_capacity());
+    auto& plan = forwards.get(graph::shape_of(hp, position(), count, wanted, features));
+    const graph::Target& target = plan.built;
+    graph::fill_inputs(target.in, hp, plan.shape, position(), rows, feature_capacity());
     written_end = std::max(written_end, position() + count);
-    const ggml_status status = ggml_backend_sched_graph_compute(plan.scheduler.get(), plan.target.graph);
+    compute(plan.scheduler.get(), target.graph, std::to_string(count) + " rows");
+    if (target.logits) ggml_backend_tensor_get(target.logits, out, 0, ggml_nbytes(target.logits));
+}
+
+void Session::Impl::compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph, const std::string& what) {
+    const ggml_status status = ggml_backend_sched_graph_compute(scheduler, graph);
     if (status == GGML_STATUS_ABORTED) throw_if_stopped();
     if (status != GGML_STATUS_SUCCESS) {
-        throw BackendError("running " + std::to_string(count) + " rows on " + model->device_name() +
+        throw BackendError("running " + what + " on " + model->device_name() +
                            " failed: " + ggml_status_to_string(status));
     }
-    if (plan.target.logits) ggml_backend_tensor_get(plan.target.logits, out, 0, ggml_nbytes(plan.target.logits));
+}
+
+graph::Taps Session::Impl::taps() const {
+    if (!drafter) return {};
+    return {drafter->hyperparameters().taps, state.drafter().features};
+}
+
+int64_t Session::Impl::feature_capacity() const {
+    return drafter ? state::context_capacity(drafter->hyperparameters()) : 0;
 }
 
 template <typename F>
 void Session::Impl::or_undo(F change) {
-    const auto before = session::take_checkpoint(state, position(), written_end);
+    const auto before = take_checkpoint();
     const std::vector<int32_t> tokens_before = tokens;
     const std::vector<float> logits_before = logits;
     checkpoints.keep(before);
@@ -99,14 +126,25 @@ void Session::Impl::or_undo(F change) {
     }
 }
 
+std::shared_ptr<const session::Checkpoint> Session::Impl::take_checkpoint() const {
+    return session::take_checkpoint(state, mark());
+}
+
 void Session::Impl::restore(const session::Checkpoint& c) {
     session::restore_checkpoint(state, c);
-    written_end = c.written_end;
+    written_end = c.mark.written_end;
+    projected = c.mark.projected;
+    features_from = c.mark.features_from;
+}
+
+void Session::Impl::keep_checkpoint_if_due() {
+    if (position() - checkpoints.newest_position() >= kCheckpointEvery) checkpoints.keep(take_checkpoint());
 }
 
 void Session::Impl::extend(std::span<const int32_t> more, float* out, const StepProgress& progress) {
     const auto total = static_cast<int64_t>(more.size()), start = position();
     std::vector<float> last(vocab());
+    verified.clear();
     auto run = [&] {
         for (int64_t done = 0; done < total;) {
             const int64_t widest = graph::chunk_rows(position() + total - done);
@@ -117,9 +155,7 @@ void Session::Impl::extend(std::span<const int32_t> more, float* out, const Step
             forward(chunk, wanted, out ? out + done * vocab() : last.data());
             tokens.insert(tokens.end(), chunk.begin(), chunk.end());
             done += rows;
-            if (position() - checkpoints.newest_position() >= kCheckpointEvery) {
-                checkpoints.keep(session::take_checkpoint(state, position(), written_end));
-            }
+            keep_checkpoint_if_due();
             if (progress) progress(done, total);
         }
         if (out) std::copy_n(out + (total - 1) * vocab(), vocab(), last.begin());
@@ -140,23 +176,25 @@ void Session::Impl::rewind(int64_t target, const StepProgress& progress) {
         throw RequestError("cannot rewind to position " + std::to_string(target) + ": the session is at " +
                            std::to_string(position()));
     }
+    verified.clear();
     if (target == position()) return;
-    if (target == 0) written_end = 0;  // nothing before position 0 is ever read
-    if (target == 0 || written_end - target <= state::kMaxRows) {
-        tokens.resize(target);
-        logits.clear();
-        checkpoints.drop_after(target);
-        return;
-    }
+    if (target == 0) written_end = features_from = 0;  // nothing before position 0 is ever read
+    if (target == 0 || written_end - target <= state::kMaxRows) return lower_frontier(target);
     const std::vector<int32_t> all(tokens.begin(), tokens.begin() + target);
     const auto from = checkpoints.nearest(target);
     or_undo([&] {
-        from ? restore(*from) : void(written_end = 0);
-        tokens.resize(from ? from->position : 0);
-        checkpoints.drop_after(position());
-        logits.clear();
+        from ? restore(*from) : void(written_end = projected = features_from = 0);
+        lower_frontier(from ? from->mark.position : 0);
         if (position() < target) extend(std::span(all).subspan(position()), nullptr, progress);
     });
+    checkpoints.drop_after(target);
+}
+
+void Session::Impl::lower_frontier(int64_t target) {
+    tokens.resize(target);
+    logits.clear();
+    projected = std::min(projected, target);
+    features_from = std::min(features_from, target);
     checkpoints.drop_after(target);
 }
 

@@ -4,24 +4,34 @@
 #include <chrono>
 
 #include "ds4/session.h"
+#include "graph/draft.h"
 #include "session/checkpoint.h"
 #include "session/graph_cache.h"
 
 namespace ds4 {
 
 struct Session::Impl {
-    Impl(std::shared_ptr<const Model> model, const SessionOptions& options);
+    Impl(std::shared_ptr<const Model> model, const SessionOptions& options, std::shared_ptr<const Drafter> drafter);
 
     std::shared_ptr<const Model> model;
+    std::shared_ptr<const Drafter> drafter;
     SessionOptions options;
     std::vector<ggml_backend_ptr> backends;
     state::State state;
-    session::GraphCache graphs;
+    session::GraphCache<graph::Shape, graph::Target> forwards;
+    session::GraphCache<graph::DraftShape, graph::Draft> drafts;
+    ops::ProposalDraw proposal_draw;
     session::Checkpoints checkpoints;
 
     std::vector<int32_t> tokens;  // its size is the frontier
     int64_t written_end = 0;      // one past the highest position ever written to the rings
     std::vector<float> logits;    // of the frontier; empty when not known
+
+    std::vector<int32_t> verified;       // rows of the latest verify, until something else happens
+    std::vector<float> verified_logits;  // [kMaxRows, vocab], allocated once
+    int64_t projected = 0;               // positions below it are in the drafter's context rings
+    int64_t features_from = 0;           // positions below it have no features
+    const graph::Draft* latest_draft = nullptr;
 
     std::atomic<bool> busy{false}, cancelled{false};
     std::function<bool()> interrupt;
@@ -37,11 +47,24 @@ struct Session::Impl {
     /// Extends the frontier by `more` in chunks. `out` takes every row's logits, or is null. A throw undoes all of it.
     void extend(std::span<const int32_t> more, float* out, const StepProgress& progress);
     void rewind(int64_t position, const StepProgress& progress);
+    DraftBlock draft(int32_t anchor, const DraftOptions& options);
+    void commit(int64_t rows);
     void ensure_logits();
+
+    /// Runs a graph; `what` names it in an error.
+    void compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph, const std::string& what);
+    /// Where the drafter's features come from; nothing without a drafter.
+    graph::Taps taps() const;
+    int64_t feature_capacity() const;
+    void keep_checkpoint_if_due();
+    /// The frontier goes back to `position`, inside the rings' slack.
+    void lower_frontier(int64_t position);
 
     /// Runs `change`; when it throws, puts rings, frontier and logits back.
     template <typename F>
     void or_undo(F change);
+    session::Mark mark() const { return {position(), written_end, projected, features_from}; }
+    std::shared_ptr<const session::Checkpoint> take_checkpoint() const;
     void restore(const session::Checkpoint& checkpoint);
     bool stop_requested();
     void throw_if_stopped();

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ds4/model.h"
+#include "graph/target.h"
 #include "model/device.h"
 #include "session/graph_cache.h"
 
@@ -38,10 +39,12 @@ MemoryNeed memory_needed(std::shared_ptr<const gguf::File> file, int64_t context
     backends.emplace_back(ggml_backend_dev_init(model::cpu_device(), nullptr));
 
     const int64_t rows = std::min(graph::chunk_rows(context), context);
-    const auto plan = session::build_plan(hp, weights, layers, backends,
-                                          graph::shape_of(hp, context - rows, rows, graph::Logits::last));
+    const graph::Shape shape = graph::shape_of(hp, context - rows, rows, graph::Logits::last);
+    const auto plan = session::build_plan(backends, shape, graph::node_bound(hp, shape), [&](ggml_context* ctx) {
+        return graph::build_target(ctx, hp, weights, layers, {}, shape);
+    });
     size_t scratch = 0;
-    ggml_backend_sched_reserve_size(plan->scheduler.get(), plan->target.graph, &scratch);
+    ggml_backend_sched_reserve_size(plan->scheduler.get(), plan->built.graph, &scratch);
     return {ggml_backend_buffer_get_size(weight_buffer.get()), ggml_backend_buffer_get_size(state_buffer.get()),
             scratch};
 }

@@ -4,8 +4,9 @@
 
 namespace ds4 {
 
-Session::Session(std::shared_ptr<const Model> model, const SessionOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(model), options)) {}
+Session::Session(std::shared_ptr<const Model> model, const SessionOptions& options,
+                 std::shared_ptr<const Drafter> drafter)
+    : impl_(std::make_unique<Impl>(std::move(model), options, std::move(drafter))) {}
 Session::~Session() = default;
 
 const Model& Session::model() const { return *impl_->model; }

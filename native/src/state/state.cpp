@@ -17,17 +17,18 @@ CompressorState describe_compressor(ggml_context* ctx, int ratio, int64_t size, 
     return c;
 }
 
-ggml_context_ptr describing_context(const model::Hyperparameters& hp) {
-    ggml_context_ptr ctx(ggml_init({context_size(hp), nullptr, true}));
+ggml_context_ptr describing_context(const model::Hyperparameters& hp, const drafter::Hyperparameters* drafter) {
+    ggml_context_ptr ctx(ggml_init({context_size(hp, drafter), nullptr, true}));
     if (!ctx) throw BackendError("no memory for the description of a session's state");
     return ctx;
 }
 
 }  // namespace
 
-size_t context_size(const model::Hyperparameters& hp) {
+size_t context_size(const model::Hyperparameters& hp, const drafter::Hyperparameters* drafter) {
     constexpr size_t kTensorsPerLayer = 7;
-    return hp.layers * kTensorsPerLayer * ggml_tensor_overhead();
+    const int64_t rings = drafter ? 1 + drafter->stages.layers : 0;
+    return (hp.layers * kTensorsPerLayer + rings) * ggml_tensor_overhead();
 }
 
 int64_t bucket(int64_t rows) {
@@ -49,23 +50,35 @@ std::vector<LayerState> describe_state(ggml_context* ctx, const model::Hyperpara
     return layers;
 }
 
-State::State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, ggml_backend_buffer_type_t device)
-    : kv_type_(kv_type), ctx_(describing_context(hp)) {
+DrafterState describe_drafter_state(ggml_context* ctx, const drafter::Hyperparameters& hp, ggml_type kv_type) {
+    const int64_t rows = context_capacity(hp), taps = static_cast<int64_t>(hp.taps.size());
+    DrafterState s{ggml_new_tensor_2d(ctx, GGML_TYPE_F32, taps * hp.stages.hidden, rows), {}};
+    for (int64_t i = 0; i < hp.stages.layers; i++) {
+        s.context.push_back(ggml_new_tensor_2d(ctx, kv_type, hp.stages.head_size, rows));
+    }
+    return s;
+}
+
+State::State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, ggml_backend_buffer_type_t device,
+             const drafter::Hyperparameters* drafter)
+    : kv_type_(kv_type), ctx_(describing_context(hp, drafter)) {
     layers_ = describe_state(ctx_.get(), hp, context, kv_type);
+    if (drafter) drafter_ = describe_drafter_state(ctx_.get(), *drafter, kv_type);
     buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(ctx_.get(), device));
     if (!buffer_) {
         throw BackendError("no room on " + std::string(ggml_backend_buft_name(device)) + " for a session of " +
                            std::to_string(context) + " positions (" +
-                           std::to_string(bytes(hp, context, kv_type, device) >> 20) +
+                           std::to_string(bytes(hp, context, kv_type, device, drafter) >> 20) +
                            " MiB): use a smaller context or F16 KV");
     }
     clear();
 }
 
 size_t State::bytes(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type,
-                    ggml_backend_buffer_type_t device) {
-    ggml_context_ptr ctx = describing_context(hp);
+                    ggml_backend_buffer_type_t device, const drafter::Hyperparameters* drafter) {
+    ggml_context_ptr ctx = describing_context(hp, drafter);
     describe_state(ctx.get(), hp, context, kv_type);
+    if (drafter) describe_drafter_state(ctx.get(), *drafter, kv_type);
     const size_t align = ggml_backend_buft_get_alignment(device);
     size_t total = 0;
     for (ggml_tensor* t = ggml_get_first_tensor(ctx.get()); t; t = ggml_get_next_tensor(ctx.get(), t)) {
@@ -83,6 +96,13 @@ std::vector<ggml_tensor*> State::rings() const {
             if (t) all.push_back(t);
         }
     }
+    return all;
+}
+
+std::vector<ggml_tensor*> State::drafter_rings() const {
+    std::vector<ggml_tensor*> all;
+    if (drafter_.features) all.push_back(drafter_.features);
+    all.insert(all.end(), drafter_.context.begin(), drafter_.context.end());
     return all;
 }
 

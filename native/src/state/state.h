@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "drafter/hyperparameters.h"
 #include "ggml-cpp.h"
 #include "model/hyperparameters.h"
 
@@ -16,6 +17,8 @@ constexpr int64_t kMaxRows = 16;
 /// Ring sizes of section 3.2; one row less loses a row that a later forward reads.
 inline int64_t raw_capacity(const model::Hyperparameters& hp) { return hp.window - 1 + kMaxRows; }
 inline int64_t carry_capacity(int ratio) { return (ratio == 4 ? 7 : ratio - 1) + kMaxRows; }
+/// A draft block at P reads the W positions before P, which is not among them.
+inline int64_t context_capacity(const drafter::Hyperparameters& hp) { return hp.stages.window + kMaxRows; }
 
 /// Compressed rows are read in lengths from a short list, so that graphs can be reused: 0, 64, and then steps of
 /// a quarter of the power of two below.
@@ -34,21 +37,30 @@ struct LayerState {
     CompressorState indexer;     // null unless the ratio is 4
 };
 
+/// What a drafter reads of the committed positions; row = position mod context_capacity.
+struct DrafterState {
+    ggml_tensor* features = nullptr;    // [taps * hidden, capacity] F32: tapped streams of the target's forwards
+    std::vector<ggml_tensor*> context;  // by stage [head_size, capacity]: keys projected from the features
+};
+
 /// The tensors of one session on one device, zero-filled: a masked row still meets 0 * x in a product.
 class State {
    public:
     /// Throws BackendError when the device has no room.
-    State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, ggml_backend_buffer_type_t device);
+    State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, ggml_backend_buffer_type_t device,
+          const drafter::Hyperparameters* drafter = nullptr);
 
     const std::vector<LayerState>& layers() const { return layers_; }
+    const DrafterState& drafter() const { return drafter_; }
     ggml_type kv_type() const { return kv_type_; }
     /// Bytes the same state would take, without allocating it.
     static size_t bytes(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type,
-                        ggml_backend_buffer_type_t device);
+                        ggml_backend_buffer_type_t device, const drafter::Hyperparameters* drafter = nullptr);
     void clear();
 
-    /// The position-addressed rings of all layers (what a checkpoint must copy).
+    /// The target's position-addressed rings (what a checkpoint must copy), and the drafter's.
     std::vector<ggml_tensor*> rings() const;
+    std::vector<ggml_tensor*> drafter_rings() const;
     /// The append-only rows with the ratio each belongs to.
     std::vector<std::pair<ggml_tensor*, int>> compressed() const;
 
@@ -57,13 +69,15 @@ class State {
     ggml_context_ptr ctx_;
     ggml_backend_buffer_ptr buffer_;
     std::vector<LayerState> layers_;
+    DrafterState drafter_;
 };
 
 /// Bytes of a ggml context that holds the description of a state.
-size_t context_size(const model::Hyperparameters& hp);
+size_t context_size(const model::Hyperparameters& hp, const drafter::Hyperparameters* drafter = nullptr);
 
 /// Creates the tensors of every layer in `ctx` without memory.
 std::vector<LayerState> describe_state(ggml_context* ctx, const model::Hyperparameters& hp, int64_t context,
                                        ggml_type kv_type);
+DrafterState describe_drafter_state(ggml_context* ctx, const drafter::Hyperparameters& hp, ggml_type kv_type);
 
 }  // namespace ds4::state

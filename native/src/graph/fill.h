@@ -1,0 +1,32 @@
+#pragma once
+// Making and filling the inputs of a graph.
+
+#include <cstdint>
+#include <vector>
+
+#include "ggml-backend.h"
+
+namespace ds4::graph {
+
+inline ggml_tensor* input(ggml_context* ctx, ggml_type type, int64_t n0, int64_t n1 = 1, int64_t n2 = 1) {
+    ggml_tensor* t = ggml_new_tensor_3d(ctx, type, n0, n1, n2);
+    ggml_set_input(t);
+    return t;
+}
+
+/// Whether the graph reads this input: nothing else gets memory.
+inline bool used(const ggml_tensor* t) { return t && t->buffer; }
+
+/// Fills a used input with value(index) over all its elements.
+template <typename T, typename F>
+void fill(ggml_tensor* t, F value) {
+    if (!used(t)) return;
+    std::vector<T> data(ggml_nelements(t));
+    for (size_t i = 0; i < data.size(); i++) data[i] = static_cast<T>(value(static_cast<int64_t>(i)));
+    ggml_backend_tensor_set(t, data.data(), 0, data.size() * sizeof(T));
+}
+
+/// a modulo n, never negative.
+inline int64_t mod(int64_t a, int64_t n) { return ((a % n) + n) % n; }
+
+}  // namespace ds4::graph
