@@ -6,6 +6,8 @@ PYBIND11_MODULE(_native, m) {
     register_errors(m);
     register_gguf(m);
     register_sampling(m);
+    register_speculation(m);
     register_model(m);
+    register_drafter(m);
     register_session(m);
 }

@@ -12,8 +12,10 @@ namespace ds4::bindings {
 void register_errors(pybind11::module_& m);
 void register_gguf(pybind11::module_& m);
 void register_sampling(pybind11::module_& m);
+void register_speculation(pybind11::module_& m);
 
 void register_model(pybind11::module_& m);
+void register_drafter(pybind11::module_& m);
 void register_session(pybind11::module_& m);
 
 /// "f16" or "f32"; throws RequestError for anything else.

@@ -25,6 +25,8 @@ class Drafter {
     const drafter::Weights& weights() const { return weights_; }
     /// Identifies the weights, as Model::fingerprint does.
     uint64_t fingerprint() const;
+    /// Bytes of its weights where they are computed with.
+    size_t bytes() const;
 
    private:
     Drafter() = default;

@@ -8,11 +8,11 @@
 namespace ds4::drafter {
 
 enum class Contract {
-    dflash,    // llama.cpp
-    lucebox,   // lucebox's dflash draft
-    support,   // ds4's support file
+    dflash,       // llama.cpp
+    lucebox,      // lucebox's dflash draft
+    support,      // ds4's support file
     dspark_only,  // `--dspark-only`: the support file's tensors under the target's metadata
-    relayout,  // `dspark.` prefix
+    relayout,     // `dspark.` prefix
 };
 
 /// The name people know a contract by: "dflash", "lucebox", "ds4", "dspark-only", "relayout".
@@ -22,6 +22,7 @@ std::string contract_name(Contract contract);
 struct Names {
     Contract contract;
     int64_t stages;
+    std::string architecture;  // as the file says it, or empty
     std::string fusion, fusion_norm, output_norm;
     std::string hc_head;  // before "fn.weight", "base.weight", "scale.weight"
     std::string markov_embedding, markov_output, confidence, confidence_bias;

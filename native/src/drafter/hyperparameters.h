@@ -27,8 +27,14 @@ struct Hyperparameters {
     int64_t rows() const { return block + (from_anchor ? 0 : 1); }
 };
 
-/// Reads and checks the metadata and the shapes of a drafter against its target. Throws FormatError for a file that is
-/// no drafter of ours or contradicts itself, PairError listing everything that does not fit the target.
+/// Reads what a drafter says of itself, in metadata and in the shapes of its tensors; `target` stands in for what it
+/// does not say. Throws FormatError for a file that contradicts itself. Whether the two fit is not looked at.
 Hyperparameters read_hyperparameters(const gguf::File& file, const Names& names, const model::Hyperparameters& target);
+
+/// The values of the last layers, one a stage; where the layers are fewer, the first one's stands before them.
+std::vector<float> of_last_layers(const std::vector<float>& layers, int64_t stages);
+
+/// Throws PairError with everything that does not fit the target.
+void require_pair(const gguf::File& file, const Hyperparameters& hp, const model::Hyperparameters& target);
 
 }  // namespace ds4::drafter

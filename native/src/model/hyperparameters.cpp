@@ -100,11 +100,11 @@ void read_rope_bases(const Keys& keys, Hyperparameters& hp) {
 
 /// Another scaling than YaRN, or scaling keys without a type (which others read as linear), would be wrong in silence.
 bool read_yarn_type(const gguf::File& file, const Keys& keys) {
-    const auto type = file.opt_string(Keys::full("rope.scaling.type"));
+    const auto type = file.opt_string(keys.full("rope.scaling.type"));
     if (type && *type != "yarn" && *type != "none")
         keys.fail("rope.scaling.type", "'" + *type + "'", "'yarn' or 'none'");
     if (type) return *type == "yarn";
-    const std::string prefix = Keys::full("rope.scaling.");
+    const std::string prefix = keys.full("rope.scaling.");
     for (const auto& [key, value] : file.metadata()) {
         if (key.starts_with(prefix)) keys.fail("rope.scaling.type", "missing", "'yarn', since '" + key + "' is there");
     }
@@ -142,7 +142,7 @@ int64_t Hyperparameters::ratio_count(int ratio) const { return std::ranges::coun
 
 Hyperparameters read_hyperparameters(const gguf::File& file) {
     require_target(file);
-    const Keys keys(file);
+    const Keys keys(file, "deepseek4.");
     Hyperparameters hp{};
     hp.layers = count_layers(file);
     read_vocabulary(file, keys, hp);

@@ -1,5 +1,5 @@
 #pragma once
-// Checked access to the `deepseek4.` keys of a target's metadata. Every error names the key, what was found and wanted.
+// Checked access to the keys of one architecture. Every error names the key, what was found and wanted.
 
 #include <string>
 #include <vector>
@@ -10,9 +10,10 @@ namespace ds4::model {
 
 class Keys {
    public:
-    explicit Keys(const gguf::File& file) : file_(file) {}
+    /// `prefix` is put before every key, "deepseek4." for example.
+    Keys(const gguf::File& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
 
-    static std::string full(const std::string& key) { return "deepseek4." + key; }
+    std::string full(const std::string& key) const { return prefix_ + key; }
     bool has(const std::string& key) const { return file_.has(full(key)); }
 
     /// An integer from `low` to `high`.
@@ -35,6 +36,7 @@ class Keys {
                              Bound high) const;
 
     const gguf::File& file_;
+    std::string prefix_;
 };
 
 }  // namespace ds4::model

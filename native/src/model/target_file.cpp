@@ -16,6 +16,7 @@ constexpr const char* kDrafterArchitectures[] = {"dflash", "deepseek4-dflash-dra
 constexpr const char* kDrafterTensors[] = {"fc.weight", "dflash.fc.weight", "mtp.0.main_proj.weight",
                                            "dspark.main_proj.weight"};
 constexpr const char* kMtpTensors[] = {"mtp.0.e_proj.weight", "mtp.0.h_proj.weight", "mtp.0.enorm.weight"};
+constexpr const char* kNextnSuffix = ".nextn.eh_proj.weight";
 constexpr const char* kTargetTensor = "blk.0.attn_q_a.weight";
 
 bool is_drafter_architecture(const std::string& architecture) {
@@ -26,13 +27,6 @@ template <size_t n>
 const char* first_present(const gguf::File& file, const char* const (&names)[n]) {
     const auto found = std::ranges::find_if(names, [&](const char* name) { return file.find_tensor(name) != nullptr; });
     return found == std::end(names) ? nullptr : *found;
-}
-
-std::string first_nextn(const gguf::File& file) {
-    for (const gguf::Tensor& tensor : file.tensors()) {
-        if (tensor.name.ends_with(".nextn.eh_proj.weight")) return tensor.name;
-    }
-    return "";
 }
 
 void refuse_drafter(const gguf::File& file, const std::string& architecture) {
@@ -47,14 +41,20 @@ void refuse_drafter(const gguf::File& file, const std::string& architecture) {
 
 void refuse_mtp(const gguf::File& file) {
     if (file.find_tensor(kTargetTensor) != nullptr) return;
-    const char* marker = first_present(file, kMtpTensors);
-    const std::string found = marker != nullptr ? marker : first_nextn(file);
+    const std::string found = find_mtp(file);
     if (found.empty()) return;
     throw file.error("holds only a vanilla MTP block (tensor '" + found +
                      "'), wanted a DeepSeek-V4 target; MTP blocks are neither targets nor DSpark drafters");
 }
 
 }  // namespace
+
+std::string find_mtp(const gguf::File& file) {
+    if (const char* marker = first_present(file, kMtpTensors)) return marker;
+    const auto found =
+        std::ranges::find_if(file.tensors(), [](const gguf::Tensor& t) { return t.name.ends_with(kNextnSuffix); });
+    return found == file.tensors().end() ? "" : found->name;
+}
 
 void require_target(const gguf::File& file) {
     const auto architecture = file.opt_string("general.architecture");
