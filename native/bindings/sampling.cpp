@@ -5,9 +5,8 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 
-#include "ds4/errors.h"
+#include "arrays.h"
 #include "module.h"
 
 namespace py = pybind11;
@@ -18,41 +17,30 @@ namespace {
 
 using Bias = std::map<int32_t, float>;
 
-/// A view of a one-dimensional array. It is never copied: a silent conversion of 129,280 logits would cost more than
-/// sampling them.
-template <typename T>
-std::span<const T> row_of(const py::array& array, const char* name) {
-    const bool fits = py::dtype::of<T>().is(array.dtype()) && array.ndim() == 1 && (array.flags() & py::array::c_style);
-    if (!fits) {
-        throw RequestError(std::string("sampler: ") + name + " are a " + std::to_string(array.ndim()) +
-                           "-dimensional array of " + std::string(py::str(array.dtype())) +
-                           ", wanted one contiguous dimension of " + std::string(py::str(py::dtype::of<T>())) +
-                           "; convert with numpy.ascontiguousarray");
-    }
-    return {static_cast<const T*>(array.data()), static_cast<size_t>(array.size())};
-}
-
-py::array_t<float> distribution(Sampler& sampler, const py::array& logits, const py::array& history) {
-    const auto row = row_of<float>(logits, "logits");
-    const auto tokens = row_of<int32_t>(history, "history");
+py::array_t<float> distribution(Sampler& sampler, const py::array& logits, const py::array& history,
+                                const py::array& ids) {
+    const auto row = view_of<float>(logits, 1, "sampler: logits");
+    const auto tokens = view_of<int32_t>(history, 1, "sampler: history");
+    const auto listed = view_of<int32_t>(ids, 1, "sampler: ids");
     py::array_t<float> result(static_cast<py::ssize_t>(row.size()));
     float* out = result.mutable_data();
     {
         py::gil_scoped_release release;
-        std::ranges::copy(sampler.distribution(row, tokens), out);
+        std::ranges::copy(sampler.distribution(row, tokens, listed), out);
     }
     return result;
 }
 
-int32_t sample(Sampler& sampler, const py::array& logits, const py::array& history, Rng& rng) {
-    const auto row = row_of<float>(logits, "logits");
-    const auto tokens = row_of<int32_t>(history, "history");
+int32_t sample(Sampler& sampler, const py::array& logits, const py::array& history, Rng& rng, const py::array& ids) {
+    const auto row = view_of<float>(logits, 1, "sampler: logits");
+    const auto tokens = view_of<int32_t>(history, 1, "sampler: history");
+    const auto listed = view_of<int32_t>(ids, 1, "sampler: ids");
     py::gil_scoped_release release;
-    return sampler.sample(row, tokens, rng);
+    return sampler.sample(row, tokens, rng, listed);
 }
 
 int32_t draw_weights(const py::array& weights, double u) {
-    const auto row = row_of<float>(weights, "weights");
+    const auto row = view_of<float>(weights, 1, "draw: weights");
     py::gil_scoped_release release;
     return draw(row, u);
 }
@@ -94,7 +82,9 @@ void register_policy(py::module_& m) {
         .def_property_readonly(
             "logit_bias",
             [](const SamplingPolicy& self) { return Bias(self.logit_bias.begin(), self.logit_bias.end()); })
-        .def_property_readonly("greedy", &SamplingPolicy::greedy);
+        .def_property_readonly("greedy", &SamplingPolicy::greedy)
+        .def_property_readonly("penalises", &SamplingPolicy::penalises,
+                               "Whether the tokens before a row change its distribution.");
 }
 
 void register_rng(py::module_& m) {
@@ -108,15 +98,17 @@ void register_rng(py::module_& m) {
 }
 
 void register_sampler(py::module_& m) {
-    const py::array no_history = py::array_t<int32_t>(0);
+    const py::array none = py::array_t<int32_t>(0);
     py::class_<Sampler>(m, "Sampler", "Logits to distribution to token by one policy; one thread at a time.")
         .def(py::init<SamplingPolicy>(), py::arg("policy"))
         .def_property_readonly("policy", &Sampler::policy)
-        .def("distribution", &distribution, py::arg("logits"), py::arg("history") = no_history,
-             "Probabilities [vocab] of float32 logits [vocab] after the whole policy; zero for removed tokens. The\n"
-             "int32 history, oldest first, is what the penalties look at. Raises RequestError when every token is\n"
-             "removed or an id is outside the vocabulary, BackendError when a logit is NaN or +inf.")
-        .def("sample", &sample, py::arg("logits"), py::arg("history"), py::arg("rng"),
+        .def(
+            "distribution", &distribution, py::arg("logits"), py::arg("history") = none, py::arg("ids") = none,
+            "Probabilities [vocab] of float32 logits [vocab] after the whole policy; zero for removed tokens. The\n"
+            "int32 history, oldest first, is what the penalties look at. With int32 ids [width], distinct, the logits\n"
+            "are those of the listed tokens only. Raises RequestError when every token is removed, an id is outside\n"
+            "the vocabulary or the ids do not fit the logits, BackendError when a logit is NaN or +inf.")
+        .def("sample", &sample, py::arg("logits"), py::arg("history"), py::arg("rng"), py::arg("ids") = none,
              "One token of that distribution; greedy takes nothing from `rng`.");
     m.def("draw", &draw_weights, py::arg("weights"), py::arg("u"),
           "Index drawn with probability weights[i] / sum(weights) for u in [0, 1); never one of weight zero.");

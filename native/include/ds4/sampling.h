@@ -33,6 +33,10 @@ struct SamplingPolicy {
     std::vector<std::pair<int32_t, float>> logit_bias;
 
     bool greedy() const { return temperature < 1e-5f; }
+    /// Whether the tokens before a row change its distribution.
+    bool penalises() const {
+        return repetition_penalty != 1.0f || presence_penalty != 0.0f || frequency_penalty != 0.0f;
+    }
     /// Throws RequestError naming the field that is out of range.
     void validate() const;
 };
@@ -67,21 +71,27 @@ class Sampler {
     explicit Sampler(SamplingPolicy policy);
     const SamplingPolicy& policy() const { return policy_; }
 
-    /// Probabilities [n_vocab] after the whole policy (zero for removed tokens), summing to 1; valid until the next
-    /// call. `history` are the tokens the penalties look at, oldest first; a logit of -inf is a removed token.
-    /// Throws RequestError when every token is removed or an id lies outside the vocabulary, and BackendError,
-    /// naming the token, when a logit is NaN or +inf.
-    std::span<const float> distribution(std::span<const float> logits, std::span<const int32_t> history);
-    /// Draws one token; greedy makes no draw from `rng`.
-    int32_t sample(std::span<const float> logits, std::span<const int32_t> history, Rng& rng);
+    /// Probabilities [n_vocab] after the whole policy (zero for removed tokens), summing to 1; the caller may overwrite
+    /// them, and the next call does. `history` are the tokens the penalties look at, oldest first; a logit of -inf is a
+    /// removed token. With `ids`, the row is a shortlist: logits[i] belongs to token ids[i] (distinct), bias and
+    /// penalties reach the listed tokens only, and ties go to the first listed.
+    /// Throws RequestError when every token is removed, an id lies outside the vocabulary, or `ids` do not fit the
+    /// logits, and BackendError, naming the token, when a logit is NaN or +inf.
+    std::span<float> distribution(std::span<const float> logits, std::span<const int32_t> history,
+                                  std::span<const int32_t> ids = {});
+    /// Draws one token, of `ids` where they are given; greedy makes no draw from `rng`.
+    int32_t sample(std::span<const float> logits, std::span<const int32_t> history, Rng& rng,
+                   std::span<const int32_t> ids = {});
 
    private:
-    float load(std::span<const float> logits, std::span<const int32_t> history);
-    void keep_top_k();
-    void keep_top_p(double mass);
+    std::span<const float> adjusted(std::span<const float> logits, std::span<const int32_t> history,
+                                    std::span<const int32_t> ids);
+    void keep_top_k(std::span<const float> logits);
+    void keep_top_p();
     void keep_min_p();
 
     SamplingPolicy policy_;
+    std::vector<float> adjusted_;
     std::vector<float> row_;
     std::vector<int32_t> counts_;
     std::vector<uint32_t> keys_;

@@ -20,6 +20,7 @@ enum class Acceptance {
 struct Proposals {
     std::span<const int32_t> tokens;  // [k]
     /// q of every proposal, [k, width]: over the whole vocabulary when `ids` is empty, else over the listed tokens.
+    /// Empty will do where no rule reads it: for `match`, and for greedy policies.
     std::span<const float> q;
     std::span<const int32_t> ids;  // [k, width], distinct in a row; or empty
 };
@@ -31,7 +32,9 @@ struct Verdict {
 
 /// Judges k proposals by the target's logits [k + 1, vocab], row i being what follows proposal i - 1 (row 0: the
 /// anchor). `history`: every token up to and including the anchor; row i sees the proposals before it, too. Greedy
-/// policies draw nothing from `rng`. Throws RequestError for shapes that do not fit, BackendError for NaN logits.
+/// policies draw nothing from `rng`. Rows that decide nothing are not looked at. Throws RequestError for shapes that do
+/// not fit, ids outside the vocabulary, a proposal that its q does not list, a q that is no distribution, and a row
+/// without a token; BackendError for NaN logits.
 Verdict accept(Acceptance rule, Sampler& sampler, std::span<const float> logits, const Proposals& proposals,
                std::span<const int32_t> history, Rng& rng);
 

@@ -1,7 +1,8 @@
 #include <algorithm>
-#include <limits>
+#include <string>
 #include <utility>
 
+#include "ds4/errors.h"
 #include "ds4/sampling.h"
 #include "sampling/cut.h"
 #include "sampling/policy.h"
@@ -11,8 +12,8 @@ namespace ds4 {
 
 namespace {
 
-void replace_below(std::span<float> row, float limit, float replacement) {
-    for (float& x : row) x = x < limit ? replacement : x;
+void zero_below(std::span<float> row, float limit) {
+    for (float& x : row) x = x < limit ? 0 : x;
 }
 
 /// Zeroes the occurrences of `value` after the first `kept`: among equals the lowest ids stay.
@@ -30,53 +31,71 @@ void drop_later_ties(std::span<float> row, float value, size_t kept) {
 
 Sampler::Sampler(SamplingPolicy policy) : policy_(std::move(policy)) { policy_.validate(); }
 
-/// Copies the row, applies what works on single logits, and returns the largest.
-float Sampler::load(std::span<const float> logits, std::span<const int32_t> history) {
-    row_.assign(logits.begin(), logits.end());
-    sampling::adjust_logits(policy_, history, row_, counts_);
-    return sampling::checked_max(row_);
+/// The logits after what works on single ones; the caller's own where the policy leaves them as they are.
+std::span<const float> Sampler::adjusted(std::span<const float> logits, std::span<const int32_t> history,
+                                         std::span<const int32_t> ids) {
+    if (!ids.empty() && ids.size() != logits.size()) {
+        throw RequestError("sampler: a shortlist of " + std::to_string(ids.size()) + " ids for " +
+                           std::to_string(logits.size()) + " logits, wanted one id a logit");
+    }
+    if (policy_.logit_bias.empty() && !policy_.penalises()) return logits;
+    adjusted_.assign(logits.begin(), logits.end());
+    if (ids.empty()) {
+        sampling::adjust_logits(policy_, history, adjusted_, counts_);
+    } else {
+        sampling::adjust_shortlist(policy_, history, ids, adjusted_, counts_);
+    }
+    return adjusted_;
 }
 
-void Sampler::keep_top_k() {
+/// Looks at the logits, of which several may have one weight.
+void Sampler::keep_top_k(std::span<const float> logits) {
     const auto k = static_cast<size_t>(policy_.top_k);
-    if (k == 0 || k >= row_.size()) return;
-    replace_below(row_, sampling::cut_at_count(row_, k, keys_).value, -std::numeric_limits<float>::infinity());
+    if (k == 0 || k >= logits.size()) return;
+    const float limit = sampling::cut_at_count(logits, k, keys_).value;
+    for (size_t i = 0; i < logits.size(); ++i) row_[i] = logits[i] < limit ? 0 : row_[i];
 }
 
-void Sampler::keep_top_p(double mass) {
+void Sampler::keep_top_p() {
     if (policy_.top_p >= 1.0f) return;
-    const auto cut = sampling::cut_at_mass(row_, mass * policy_.top_p, keys_);
-    replace_below(row_, cut.value, 0.0f);
+    const auto cut = sampling::cut_at_mass(row_, sampling::sum(row_) * policy_.top_p, keys_);
+    zero_below(row_, cut.value);
     drop_later_ties(row_, cut.value, cut.ties);
 }
 
 /// The likeliest token's weight is exactly 1 here, so min_p needs no scaling.
 void Sampler::keep_min_p() {
-    if (policy_.min_p > 0.0f) replace_below(row_, policy_.min_p, 0.0f);
+    if (policy_.min_p > 0.0f) zero_below(row_, policy_.min_p);
 }
 
-std::span<const float> Sampler::distribution(std::span<const float> logits, std::span<const int32_t> history) {
-    const float max = load(logits, history);
+std::span<float> Sampler::distribution(std::span<const float> logits, std::span<const int32_t> history,
+                                       std::span<const int32_t> ids) {
+    const auto found = adjusted(logits, history, ids);
+    const float max = sampling::checked_max(found);
+    row_.resize(found.size());
     if (policy_.greedy()) {
-        const auto best = static_cast<size_t>(sampling::first_index_of(row_, max));
         std::fill(row_.begin(), row_.end(), 0.0f);
-        row_[best] = 1.0f;
+        row_[static_cast<size_t>(sampling::first_index_of(found, max))] = 1.0f;
         return row_;
     }
-    keep_top_k();
-    keep_top_p(sampling::exponentiate(row_, max, policy_.temperature));
+    sampling::exponentiate(found, max, policy_.temperature, row_);
+    keep_top_k(found);
+    keep_top_p();
     keep_min_p();
     sampling::divide(row_, sampling::sum(row_));
     return row_;
 }
 
-int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, Rng& rng) {
+int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, Rng& rng,
+                        std::span<const int32_t> ids) {
+    int32_t index;
     if (policy_.greedy()) {
-        const float max = load(logits, history);
-        return sampling::first_index_of(row_, max);
+        const auto found = adjusted(logits, history, ids);
+        index = sampling::first_index_of(found, sampling::checked_max(found));
+    } else {
+        index = draw(distribution(logits, history, ids), rng.uniform());
     }
-    const auto probabilities = distribution(logits, history);
-    return draw(probabilities, rng.uniform());
+    return ids.empty() ? index : ids[static_cast<size_t>(index)];
 }
 
 }  // namespace ds4

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "ds4/errors.h"
 #include "ds4/sampling.h"
@@ -33,21 +34,26 @@ size_t walk(std::span<const float> block, double target) {
 }  // namespace
 
 int32_t draw(std::span<const float> weights, double u) {
+    std::vector<double> masses;
+    masses.reserve(weights.size() / kBlock + 1);
     double total = 0;
-    for (size_t begin = 0; begin < weights.size(); begin += kBlock) total += sampling::sum(block_at(weights, begin));
+    for (size_t begin = 0; begin < weights.size(); begin += kBlock) {
+        masses.push_back(sampling::sum(block_at(weights, begin)));
+        total += masses.back();
+    }
     if (!(total > 0) || !std::isfinite(total)) {
         throw RequestError("draw: the weights sum to " + std::to_string(total) + ", wanted a finite sum above 0");
     }
     const double target = u * total;
     double before = 0;
     size_t last_begin = 0;
-    for (size_t begin = 0; begin < weights.size(); begin += kBlock) {
-        const double mass = sampling::sum(block_at(weights, begin));
-        if (mass == 0) continue;
-        last_begin = begin;
-        if (target < before + mass)
-            return static_cast<int32_t>(begin + walk(block_at(weights, begin), target - before));
-        before += mass;
+    for (size_t block = 0; block < masses.size(); ++block) {
+        if (masses[block] == 0) continue;
+        last_begin = block * kBlock;
+        if (target < before + masses[block]) {
+            return static_cast<int32_t>(last_begin + walk(block_at(weights, last_begin), target - before));
+        }
+        before += masses[block];
     }
     // u * total rounded up to the total: the last token that has any weight.
     return static_cast<int32_t>(last_begin + walk(block_at(weights, last_begin), total));

@@ -4,6 +4,7 @@
 #include <limits>
 #include <sstream>
 #include <string>
+#include <unordered_map>
 
 #include "ds4/errors.h"
 
@@ -52,10 +53,6 @@ void require_in_vocabulary(int32_t token, size_t n_vocab, const char* where) {
                        " is outside the vocabulary, wanted an id in [0, " + std::to_string(n_vocab) + ")");
 }
 
-bool has_penalties(const SamplingPolicy& policy) {
-    return policy.repetition_penalty != 1.0f || policy.presence_penalty != 0.0f || policy.frequency_penalty != 0.0f;
-}
-
 std::span<const int32_t> recent(std::span<const int32_t> history, int32_t last_n) {
     if (last_n < 0 || static_cast<size_t>(last_n) >= history.size()) return history;
     return history.last(static_cast<size_t>(last_n));
@@ -69,24 +66,60 @@ float penalised(const SamplingPolicy& policy, float logit, int32_t count) {
     return logit - (static_cast<float>(count) * policy.frequency_penalty + policy.presence_penalty);
 }
 
+/// Bias and penalties on a row; `entry_of` gives a token's entry, or the row's size where it has none. `counts` is zero
+/// before and after.
+template <typename EntryOf>
+void adjust(const SamplingPolicy& policy, std::span<const int32_t> history, std::span<float> row,
+            std::vector<int32_t>& counts, EntryOf entry_of) {
+    const size_t none = row.size();
+    for (const auto& [token, bias] : policy.logit_bias) {
+        if (const size_t entry = entry_of(token); entry != none) row[entry] += bias;
+    }
+    if (!policy.penalises()) return;
+    const auto tokens = recent(history, policy.penalty_last_n);
+    counts.resize(row.size());
+    for (const int32_t token : tokens) {
+        if (const size_t entry = entry_of(token); entry != none) ++counts[entry];
+    }
+    for (const int32_t token : tokens) {
+        const size_t entry = entry_of(token);
+        if (entry == none || counts[entry] == 0) continue;
+        row[entry] = penalised(policy, row[entry], counts[entry]);
+        counts[entry] = 0;
+    }
+}
+
+std::unordered_map<int32_t, size_t> entries_of(std::span<const int32_t> ids) {
+    std::unordered_map<int32_t, size_t> entries;
+    entries.reserve(ids.size());
+    for (const int32_t token : ids) {
+        if (entries.emplace(token, entries.size()).second) continue;
+        throw RequestError("sampler: token " + std::to_string(token) +
+                           " is in the shortlist twice, wanted distinct ids");
+    }
+    return entries;
+}
+
 }  // namespace
 
 void adjust_logits(const SamplingPolicy& policy, std::span<const int32_t> history, std::span<float> row,
                    std::vector<int32_t>& counts) {
-    for (const auto& [token, bias] : policy.logit_bias) {
-        require_in_vocabulary(token, row.size(), "logit bias");
-        row[static_cast<size_t>(token)] += bias;
+    for (const auto& [token, bias] : policy.logit_bias) require_in_vocabulary(token, row.size(), "logit bias");
+    if (policy.penalises()) {
+        for (const int32_t token : recent(history, policy.penalty_last_n)) {
+            require_in_vocabulary(token, row.size(), "history");
+        }
     }
-    if (!has_penalties(policy)) return;
-    const auto tokens = recent(history, policy.penalty_last_n);
-    for (const int32_t token : tokens) require_in_vocabulary(token, row.size(), "history");
-    counts.resize(row.size());
-    for (const int32_t token : tokens) ++counts[static_cast<size_t>(token)];
-    for (const int32_t token : tokens) {
-        const auto id = static_cast<size_t>(token);
-        if (counts[id] > 0) row[id] = penalised(policy, row[id], counts[id]);
-        counts[id] = 0;
-    }
+    adjust(policy, history, row, counts, [](int32_t token) { return static_cast<size_t>(token); });
+}
+
+void adjust_shortlist(const SamplingPolicy& policy, std::span<const int32_t> history, std::span<const int32_t> ids,
+                      std::span<float> row, std::vector<int32_t>& counts) {
+    const auto entries = entries_of(ids);
+    adjust(policy, history, row, counts, [&](int32_t token) {
+        const auto found = entries.find(token);
+        return found == entries.end() ? row.size() : found->second;
+    });
 }
 
 }  // namespace sampling

@@ -14,4 +14,9 @@ namespace ds4::sampling {
 void adjust_logits(const SamplingPolicy& policy, std::span<const int32_t> history, std::span<float> row,
                    std::vector<int32_t>& counts);
 
+/// The same for a row whose entry i is token ids[i]; tokens of the bias and the history that are not listed are passed
+/// over. Throws RequestError when a token is listed twice.
+void adjust_shortlist(const SamplingPolicy& policy, std::span<const int32_t> history, std::span<const int32_t> ids,
+                      std::span<float> row, std::vector<int32_t>& counts);
+
 }  // namespace ds4::sampling

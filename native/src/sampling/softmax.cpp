@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -14,29 +15,35 @@ namespace {
 
 constexpr size_t kLanes = 16;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr int32_t kMagnitude = 0x7FFFFFFF;
 
 struct Extremes {
     float max;
     bool nan;
 };
 
+/// The bits of a float as an integer of the same order; it is its own inverse. Comparing floats may trap, which keeps a
+/// loop from vectorising.
+int32_t ordered(int32_t bits) { return bits ^ (bits >> 31 & kMagnitude); }
+
 Extremes scan(std::span<const float> row) {
-    std::array<float, kLanes> max;
-    std::array<int32_t, kLanes> nan{};
-    max.fill(-kInfinity);
+    std::array<int32_t, kLanes> max;
+    std::array<int32_t, kLanes> magnitude{};
+    max.fill(ordered(std::bit_cast<int32_t>(-kInfinity)));
+    const auto see = [&](size_t lane, float x) {
+        const auto bits = std::bit_cast<int32_t>(x);
+        max[lane] = std::max(max[lane], ordered(bits));
+        magnitude[lane] = std::max(magnitude[lane], bits & kMagnitude);
+    };
     const size_t whole = row.size() / kLanes * kLanes;
     for (size_t i = 0; i < whole; i += kLanes) {
-        for (size_t lane = 0; lane < kLanes; ++lane) {
-            const float x = row[i + lane];
-            max[lane] = x > max[lane] ? x : max[lane];
-            nan[lane] |= x != x;
-        }
+        for (size_t lane = 0; lane < kLanes; ++lane) see(lane, row[i + lane]);
     }
-    for (size_t i = whole; i < row.size(); ++i) {
-        max[0] = row[i] > max[0] ? row[i] : max[0];
-        nan[0] |= row[i] != row[i];
-    }
-    return {*std::max_element(max.begin(), max.end()), *std::max_element(nan.begin(), nan.end()) != 0};
+    for (size_t i = whole; i < row.size(); ++i) see(i - whole, row[i]);
+    const int32_t largest = *std::max_element(max.begin(), max.end());
+    // Beyond infinity there are only NaNs.
+    const bool nan = *std::max_element(magnitude.begin(), magnitude.end()) > std::bit_cast<int32_t>(kInfinity);
+    return {std::bit_cast<float>(ordered(largest)), nan};
 }
 
 [[noreturn]] void refuse(std::span<const float> row, const char* found, bool (*is_bad)(float)) {
@@ -62,13 +69,12 @@ int32_t first_index_of(std::span<const float> row, float value) {
     return static_cast<int32_t>(std::find(row.begin(), row.end(), value) - row.begin());
 }
 
-double exponentiate(std::span<float> row, float max, float temperature) {
+void exponentiate(std::span<const float> row, float max, float temperature, std::span<float> weights) {
     if (temperature == 1.0f) {
-        for (float& x : row) x = exp_nonpositive(x - max);
+        for (size_t i = 0; i < row.size(); ++i) weights[i] = exp_nonpositive(row[i] - max);
     } else {
-        for (float& x : row) x = exp_nonpositive((x - max) / temperature);
+        for (size_t i = 0; i < row.size(); ++i) weights[i] = exp_nonpositive((row[i] - max) / temperature);
     }
-    return sum(row);
 }
 
 double sum(std::span<const float> row) {

@@ -40,9 +40,9 @@ float checked_max(std::span<const float> row);
 /// Lowest index whose value equals `value`, which the row must hold.
 int32_t first_index_of(std::span<const float> row, float value);
 
-/// Replaces x by exp((x - max) / temperature), and returns the sum. The maximum is subtracted first, so that no
-/// temperature overflows; temperature 1 divides by nothing.
-double exponentiate(std::span<float> row, float max, float temperature);
+/// Weights exp((x - max) / temperature) of a row, into another. The maximum is subtracted first, so that no temperature
+/// overflows; temperature 1 divides by nothing.
+void exponentiate(std::span<const float> row, float max, float temperature, std::span<float> weights);
 
 /// Sum of a row in double.
 double sum(std::span<const float> row);
