@@ -12,10 +12,13 @@ from ds4py import _native
 
 _native.load_backends(str(Path(_native.__file__).parent / "lib"))
 
+from ds4py._native import Rng  # noqa: E402
 from ds4py.engine import Engine  # noqa: E402
 from ds4py.errors import BackendError, Cancelled, Error, FormatError, PairError, RequestError  # noqa: E402
+from ds4py.generation import Piece  # noqa: E402
 from ds4py.sampling import Sampling  # noqa: E402
-from ds4py.session import Piece, Session, Stats  # noqa: E402
+from ds4py.session import Session  # noqa: E402
+from ds4py.stats import Stats  # noqa: E402
 from ds4py.tokenizer import Tokenizer  # noqa: E402
 
 __version__ = "0.1.0"
@@ -29,6 +32,7 @@ __all__ = [
     "PairError",
     "Piece",
     "RequestError",
+    "Rng",
     "Sampling",
     "Session",
     "Stats",

@@ -10,6 +10,7 @@ from typing import Literal
 from ds4py import _native, embedded
 from ds4py.errors import RequestError
 from ds4py.session import Session
+from ds4py.speculative import DrafterInfo
 from ds4py.threads import default_threads
 from ds4py.tokenizer import Tokenizer
 
@@ -21,13 +22,17 @@ class Engine:
 
     Args:
         path: a GGUF file, or any shard of a split one. None loads the tiny model inside the package.
-        drafter: a DSpark drafter; not supported yet (RequestError).
+        drafter: a DSpark drafter for it (GGUF). None loads none, but with the embedded target its own.
         device: "auto" (the first GPU, else the CPU), "cpu", "cuda:0", "hip:0", "metal", "vulkan:0".
         threads: CPU threads of a session; None takes the physical cores this process may use.
         progress: called with the fraction loaded, 0 to 1.
 
+    Attributes:
+        drafter: what the loaded drafter is; None without one.
+
     Raises:
-        FormatError: the file is damaged or not a DeepSeek-V4 target.
+        FormatError: a file is damaged, not a DeepSeek-V4 target or not a DSpark drafter.
+        PairError: target and drafter do not fit together.
         RequestError: the device or an argument does not exist.
         BackendError: the device has no room.
     """
@@ -41,15 +46,22 @@ class Engine:
         threads: int | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> None:
-        if drafter is not None:
-            raise RequestError(f"drafter is {os.fspath(drafter)!r}: this version decodes plainly, leave it out")
         self.embedded = path is None
         self.path = os.fspath(path) if path is not None else str(embedded.TARGET)
+        if self.embedded and drafter is None:
+            drafter = embedded.DRAFTER
         if threads is None:  # the embedded model is too small to share: barriers would take most of its time
             threads = 1 if self.embedded else default_threads()
+        target_share = 1.0 if drafter is None else _target_share(self.path, os.fspath(drafter))
         self._model: _native.Model | None = _native.Model.load(
-            self.path, device=device, threads=threads, progress=progress
+            self.path, device=device, threads=threads, progress=_part(progress, 0.0, target_share)
         )
+        self._drafter: _native.Drafter | None = None
+        self.drafter: DrafterInfo | None = None
+        if drafter is not None:
+            drafter = os.fspath(drafter)
+            self._drafter = _native.Drafter.load(drafter, self._model, progress=_part(progress, target_share, 1.0))
+            self.drafter = DrafterInfo.of(drafter, self._drafter)
         self.hyperparameters = self._model.hyperparameters
         metadata = self._model.file.metadata()
         self.name = str(metadata.get("general.name") or os.path.basename(self.path))
@@ -68,18 +80,20 @@ class Engine:
         Raises RequestError for a context beyond the model's, BackendError when there is no room.
         """
         positions = min(DEFAULT_CONTEXT, self.context_length) if context is None else context
-        return Session(_native.Session(self._live(), context=positions, kv_dtype=kv_dtype), self.tokenizer)
+        native = _native.Session(self._live(), context=positions, kv_dtype=kv_dtype, drafter=self._drafter)
+        return Session(native, self.tokenizer, self.drafter)
 
     def load_session(self, path: str | os.PathLike[str]) -> Session:
         """Continues a session that `Session.save` wrote with this model.
 
         Raises FormatError when the file is damaged or of another model.
         """
-        return Session(_native.Session.load(self._live(), os.fspath(path)), self.tokenizer)
+        native = _native.Session.load(self._live(), os.fspath(path), drafter=self._drafter)
+        return Session(native, self.tokenizer, self.drafter)
 
     def close(self) -> None:
         """Lets go of the model; its memory is freed with the last open session."""
-        self._model = None
+        self._model = self._drafter = None
 
     def _live(self) -> _native.Model:
         if self._model is None:
@@ -93,3 +107,18 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _target_share(target: str, drafter: str) -> float:
+    """The target's part of the bytes to load. Raises for a pair that does not fit, before anything is loaded."""
+    target_file, drafter_file = _native.GgufFile.open(target), _native.GgufFile.open(drafter)
+    _native.read_drafter(drafter_file, _native.read_hyperparameters(target_file))
+    return target_file.file_bytes / (target_file.file_bytes + drafter_file.file_bytes)
+
+
+def _part(progress: Callable[[float], None] | None, begin: float, end: float) -> Callable[[float], None] | None:
+    """Progress of a part that goes from `begin` to `end` of the whole."""
+    if progress is None:
+        return None
+    report = progress
+    return lambda fraction: report(begin + (end - begin) * fraction)

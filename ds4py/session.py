@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 
 import numpy as np
@@ -13,59 +12,62 @@ import numpy.typing as npt
 
 from ds4py import _native
 from ds4py.errors import RequestError
+from ds4py.generation import Piece, pieces
 from ds4py.sampling import Sampling
+from ds4py.speculative import (
+    DEFAULT_SHORTLIST,
+    Choice,
+    Draft,
+    Drafter,
+    DrafterInfo,
+    Loop,
+    PromptLookupDrafter,
+    Request,
+    Rule,
+    Width,
+    as_width,
+    choose,
+)
+from ds4py.stats import Stats
 from ds4py.stopping import StopStrings
 from ds4py.tokenizer import Tokenizer
 
 StepProgress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What one step of a generation adds.
-
-    Attributes:
-        text: text that is complete now; may be empty while a character or a stop string is pending.
-        tokens: the ids behind this step.
-        finish_reason: None until the last piece; then "stop" (end of text or a stop string) or "length".
-    """
-
-    text: str
-    tokens: tuple[int, ...]
-    finish_reason: str | None = None
-
-
-@dataclass
-class Stats:
-    """Counts and seconds of the latest request."""
-
-    seed: int | None = None
-    prompt_tokens: int = 0
-    prompt_seconds: float = 0.0
-    generated_tokens: int = 0
-    generate_seconds: float = 0.0
-
-    @property
-    def prompt_tokens_per_second(self) -> float:
-        """0 when there was no prompt."""
-        return self.prompt_tokens / self.prompt_seconds if self.prompt_seconds else 0.0
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Generated tokens a second, the prompt's time left out; 0 when nothing was generated."""
-        return self.generated_tokens / self.generate_seconds if self.generate_seconds else 0.0
+Ids = Sequence[int] | npt.NDArray[np.int32]
+Policy = Sampling | _native.Sampler
 
 
 class Session:
     """The state of one conversation: opened by `Engine.session`, used by one thread at a time.
 
+    The token emitted last, the anchor, is not in the state yet. Each call that extends the state puts it there first.
+
+    `generate` does everything. The same by hand, a cycle a turn:
+
+    >>> session.prefill(ids)
+    >>> session.anchor = session.sample(sampling, rng)
+    >>> while True:
+    ...     draft = session.draft(sampling, rng)
+    ...     logits = session.verify(draft.tokens)
+    ...     n, token = accept(logits, draft, sampling, rng)
+    ...     session.commit(n, token)  # emits draft.tokens[:n] and token, which is the next anchor
+
     After an error or a cancel the state is as before the call (for `generate`: as after its last piece).
+
+    Attributes:
+        tokenizer: the engine's.
+        drafter: what the engine's drafter is; None without one.
+        stats: of the latest request.
     """
 
-    def __init__(self, native: _native.Session, tokenizer: Tokenizer) -> None:
+    def __init__(self, native: _native.Session, tokenizer: Tokenizer, drafter: DrafterInfo | None = None) -> None:
         self._state: _native.Session | None = native
-        self._anchor: int | None = None  # emitted last, not yet in the state
+        # By the frontier that each follows. Ctrl-C may come between a native call and the line after it, and then the
+        # state alone tells which anchor counts.
+        self._anchors: dict[int, int] = {}
+        self._lookup = PromptLookupDrafter()
         self.tokenizer = tokenizer
+        self.drafter = drafter
         self.stats = Stats()
 
     @property
@@ -81,7 +83,7 @@ class Session:
 
     @property
     def position(self) -> int:
-        """The frontier: positions in the state. The token emitted last joins it with the next call."""
+        """The frontier: positions in the state. The anchor comes next."""
         return int(self._live.position)
 
     @property
@@ -89,16 +91,30 @@ class Session:
         """The ids in the state."""
         return list(self._live.tokens)
 
-    def prefill(self, tokens: Sequence[int], *, progress: StepProgress | None = None) -> None:
+    @property
+    def anchor(self) -> int | None:
+        """The token emitted last, which is not in the state yet; None where there is none, as after a prompt.
+
+        Setting it emits a token; None takes it back. RequestError for an id outside the vocabulary.
+        """
+        return self._anchors.get(self.position)
+
+    @anchor.setter
+    def anchor(self, token: int | None) -> None:
+        self._anchors = {} if token is None else {self.position: self._checked(token)}
+
+    def history(self) -> npt.NDArray[np.int32]:
+        """Every token so far, int32: those in the state, then the anchor."""
+        return np.array([*self._live.tokens, *self._pending()], dtype=np.int32)
+
+    def prefill(self, tokens: Ids, *, progress: StepProgress | None = None) -> None:
         """Extends the state by a prompt; progress(done, total) counts its tokens.
 
         Raises RequestError for ids outside the vocabulary or a full context, Cancelled.
         """
-        ids = _ids(tokens)
-        self._live.prefill(ids if self._anchor is None else np.append(np.int32(self._anchor), ids), progress)
-        self._anchor = None
+        self._live.prefill(np.append(_ids(self._pending()), _ids(tokens)), progress)
 
-    def evaluate(self, tokens: Sequence[int], *, progress: StepProgress | None = None) -> npt.NDArray[np.float32]:
+    def evaluate(self, tokens: Ids, *, progress: StepProgress | None = None) -> npt.NDArray[np.float32]:
         """Extends the state and returns the logits of every row, float32 [len(tokens), vocab].
 
         Row i is the distribution of what follows tokens[i]. Raises as `prefill`.
@@ -113,10 +129,58 @@ class Session:
         row: npt.NDArray[np.float32] = self._live.logits()
         return row
 
+    def sample(self, sampling: Policy, rng: _native.Rng) -> int:
+        """Draws what follows the last token, without emitting it. RequestError when nothing has been evaluated."""
+        self._settle()
+        return int(self._live.sample(_sampler(sampling), rng))
+
+    def draft(
+        self, sampling: Policy | None = None, rng: _native.Rng | None = None, *, shortlist: int = DEFAULT_SHORTLIST
+    ) -> Draft:
+        """A block of the engine's drafter after the anchor. Changes nothing but `rng`.
+
+        Args:
+            sampling: draws each proposal from this policy's q; None proposes the likeliest tokens.
+            rng: where the draws come from; needed with `sampling`.
+            shortlist: candidates of each position, which q is over; 0 is the whole vocabulary.
+
+        Raises RequestError without a drafter or an anchor, Cancelled.
+        """
+        sampler = None if sampling is None else _sampler(sampling)
+        found = self._live.draft(self._required_anchor(), shortlist=shortlist, sampler=sampler, rng=rng)
+        if found["q_probs"] is None:
+            return Draft.point_mass(found["tokens"], found["confidence"])
+        return Draft(**found)
+
+    def verify(self, tokens: Ids = ()) -> npt.NDArray[np.float32]:
+        """Logits of the anchor and of up to 15 proposals after it, float32 [len(tokens) + 1, vocab].
+
+        Row 0 is what follows the anchor and judges the first proposal; the last row is what follows all of them. The
+        array is a view that the session's next call may overwrite. Nothing joins the state before `commit`; any
+        other call that changes the state drops the rows.
+
+        Raises RequestError without an anchor, for ids outside the vocabulary or a full context; Cancelled.
+        """
+        rows: npt.NDArray[np.float32] = self._live.verify(np.append(np.int32(self._required_anchor()), _ids(tokens)))
+        return rows
+
+    def commit(self, accepted: int, token: int | None) -> None:
+        """Puts the anchor and the first `accepted` of the verified proposals into the state.
+
+        `token` follows them: it is the next anchor. None is none, where the text ends with what was accepted.
+
+        Raises RequestError where fewer were verified, and for a token outside the vocabulary.
+        """
+        position, before = self.position, self._required_anchor()
+        after = {} if token is None else {position + accepted + 1: self._checked(token)}
+        self._anchors = after | {position: before}
+        self._live.commit(accepted + 1)
+
     def rewind(self, position: int, *, progress: StepProgress | None = None) -> None:
         """Shortens the state: at once for the last few rows, by evaluating again from a checkpoint further back."""
+        self._pending()
         self._live.rewind(position, progress)
-        self._anchor = None
+        self._anchors = {}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the state to a file; `Engine.load_session` continues from it."""
@@ -134,11 +198,15 @@ class Session:
 
     def generate(
         self,
-        prompt: str | Sequence[int] = (),
+        prompt: str | Ids = (),
         *,
         max_tokens: int | None = None,
         sampling: Sampling | None = None,
         stop: Sequence[str] = (),
+        draft: Choice | Drafter = "auto",
+        width: int | Width | None = None,
+        accept: Rule = "token",
+        draft_vocab: int | None = None,
         progress: StepProgress | None = None,
     ) -> Iterator[Piece]:
         """Extends the state by `prompt` (text or ids; empty continues) and streams what follows.
@@ -146,22 +214,32 @@ class Session:
         The prompt runs before this returns. Generation ends at the end of text, at a stop string (not emitted), after
         `max_tokens` (None: no limit), or when the context is full. Abandoning the iterator keeps what was generated.
 
+        What is generated follows the policy's distribution exactly, however it is drafted.
+
+        Args:
+            draft: who proposes: "dspark" is the engine's drafter, "lookup" the session's own tokens, "off" nobody
+                (plain decoding), "auto" is "dspark" where the engine has one, else "off".
+            width: proposals verified a cycle, at most; None is as many as the drafter proposes.
+            accept: "token" judges proposals one by one by rejection sampling, "block" jointly, "match" by drawing from
+                the target and comparing.
+            draft_vocab: the shortlist of "dspark", as for `draft`; None is its default.
+
         Raises RequestError for a prompt that does not fit or an empty session, Cancelled.
         """
-        sampling = sampling or Sampling()
         if max_tokens is not None and max_tokens < 0:
             raise RequestError(f"max_tokens is {max_tokens}, wanted 0 or more")
         stops = StopStrings(stop)
-        sampler = _native.Sampler(sampling.policy())
-        rng = _native.Rng(sampling.resolved_seed())
+        request = Request.of(sampling or Sampling())
+        drafter = choose(draft, self.drafter, self._lookup, draft_vocab)
+        loop = Loop(self, request, drafter, as_width(width), accept)
         self._live.clear_cancel()
-        self.stats = Stats(seed=rng.seed)
+        self.stats = Stats(seed=request.rng.seed, speculation=loop.stats)
         self._run_prompt(prompt, progress)
-        return self._stream(sampler, rng, max_tokens, stops)
+        return pieces(self, loop, stops, max_tokens)
 
-    def _run_prompt(self, prompt: str | Sequence[int], progress: StepProgress | None) -> None:
+    def _run_prompt(self, prompt: str | Ids, progress: StepProgress | None) -> None:
         started = time.perf_counter()
-        fresh = self.position == 0 and self._anchor is None
+        fresh = self.position == 0 and self.anchor is None
         ids = self.tokenizer.encode(prompt, add_bos=None if fresh else False) if isinstance(prompt, str) else prompt
         if len(ids):
             self.prefill(ids, progress=progress)
@@ -170,57 +248,26 @@ class Session:
         self.stats.prompt_tokens = len(ids)
         self.stats.prompt_seconds = time.perf_counter() - started
 
-    def _stream(
-        self, sampler: _native.Sampler, rng: _native.Rng, max_tokens: int | None, stops: StopStrings
-    ) -> Iterator[Piece]:
-        self._settle()
-        start = self.position
-        room = self.context - start
-        limit = room if max_tokens is None else min(max_tokens, room)
-        decoder = self.tokenizer.detokenizer()
-        drawn: list[int] = []
-        shown = ""
-        while len(drawn) < limit:
-            token = self._next(sampler, rng)
-            if token in self.tokenizer.stop_ids:
-                yield Piece(stops.push(decoder.flush()) + stops.flush(), (), "stop")
-                return
-            drawn.append(token)
-            text = stops.push(decoder.push([token]))
-            shown += text
-            if stops.found:
-                self._keep_shown(start, drawn, shown)
-                yield Piece(text, (token,), "stop")
-                return
-            self._anchor = token
-            if len(drawn) == limit:
-                text += stops.push(decoder.flush()) + stops.flush()
-            yield Piece(text, (token,), "length" if len(drawn) == limit else None)
-        if not limit:
-            yield Piece("", (), "length")
+    def _pending(self) -> list[int]:
+        """The anchor, or nothing. Forgets the anchors of other frontiers."""
+        at = self.position
+        self._anchors = {at: self._anchors[at]} if at in self._anchors else {}
+        return list(self._anchors.values())
 
-    def _next(self, sampler: _native.Sampler, rng: _native.Rng) -> int:
-        """Puts the anchor into the state and draws what follows it."""
-        started = time.perf_counter()
-        self._settle()
-        token = int(self._live.sample(sampler, rng))
-        self.stats.generated_tokens += 1
-        self.stats.generate_seconds += time.perf_counter() - started
-        return token
+    def _required_anchor(self) -> int:
+        if (anchor := self.anchor) is None:
+            raise RequestError("there is no anchor: set session.anchor to the token that was emitted last")
+        return anchor
+
+    def _checked(self, token: int) -> int:
+        if not 0 <= token < self.tokenizer.vocab_size:
+            raise RequestError(f"token {token} is not in the vocabulary of {self.tokenizer.vocab_size}")
+        return int(token)
 
     def _settle(self) -> None:
-        """Puts the anchor, the last emitted token, into the state."""
-        if self._anchor is not None:
-            self._live.prefill(_ids([self._anchor]))
-            self._anchor = None
-
-    def _keep_shown(self, start: int, drawn: list[int], shown: str) -> None:
-        """Cuts the state back to the drawn tokens whose text was shown before a stop string."""
-        keep = len(drawn) - 1  # the last one completed the stop string
-        while keep and not shown.startswith(self.tokenizer.decode(drawn[:keep])):
-            keep -= 1
-        self._anchor = None
-        self._live.rewind(start + keep)
+        """Puts the anchor into the state."""
+        if self._pending():
+            self.prefill(())
 
     def __enter__(self) -> Session:
         return self
@@ -231,7 +278,11 @@ class Session:
         self.close()
 
 
-def _ids(tokens: Sequence[int]) -> npt.NDArray[np.int32]:
+def _sampler(sampling: Policy) -> _native.Sampler:
+    return sampling if isinstance(sampling, _native.Sampler) else _native.Sampler(sampling.policy())
+
+
+def _ids(tokens: Ids) -> npt.NDArray[np.int32]:
     """Token ids as the core takes them. RequestError for anything but whole numbers in range."""
     ids = np.asarray(tokens)
     if ids.size and (ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() > np.iinfo(np.int32).max):

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from ds4py.cli import exits, generate, inspect, perplexity
+from ds4py.cli import exits, generate, inspect, perplexity, replay
 from ds4py.cli.options import Parser, PrintVersion
 
 EPILOG = """\
@@ -22,7 +22,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=PrintVersion)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (generate, inspect, perplexity):
+    for command in (generate, inspect, perplexity, replay):
         command.add_parser(commands)
     return parser
 

@@ -2,20 +2,33 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ds4py.cli import exits
-from ds4py.cli.exits import UsageError
-from ds4py.cli.model import note, open_engine, read_text
-from ds4py.cli.options import add_engine_flags, add_output_flags, number, sampling_arguments, token_ids
+from ds4py.cli.model import note, open_engine
+from ds4py.cli.options import (
+    add_drafting_flags,
+    add_engine_flags,
+    add_output_flags,
+    drafting_arguments,
+    number,
+    sampling_arguments,
+)
 from ds4py.cli.progress import Bar
+from ds4py.cli.prompt import (
+    DEFAULT_MAX_TOKENS,
+    add_length_flags,
+    add_prompt_flags,
+    encode,
+    prompt_text,
+    token_limit,
+)
+from ds4py.cli.speculation import note_speculation, note_width
 
 if TYPE_CHECKING:
     from ds4py import Engine, Piece, Session
-
-DEFAULT_MAX_TOKENS = 256
 
 DESCRIPTION = f"""\
 Continues a prompt: text goes to standard output as it is made, messages to standard error.
@@ -45,43 +58,13 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
-    parser.add_argument("-m", "--model", metavar="FILE", help="target model (GGUF); default: an embedded tiny one")
+    parser.add_argument("-m", "--model", metavar="FILE", help="target model (GGUF); default: an embedded tiny pair")
     add_prompt_flags(parser)
     add_length_flags(parser)
     add_sampling_flags(parser)
+    add_drafting_flags(parser)
     add_engine_flags(parser, context_help="positions the session can hold (default: chosen by the engine)")
     add_output_flags(parser)
-
-
-def add_prompt_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds the ways to give a prompt."""
-    group = parser.add_argument_group("prompt")
-    sources = group.add_mutually_exclusive_group()
-    sources.add_argument("-p", "--prompt", metavar="TEXT")
-    sources.add_argument("-f", "--file", metavar="FILE", help="read the prompt from a UTF-8 file; - is standard input")
-    sources.add_argument("--prompt-ids", type=token_ids, metavar="1,2,3", help="token ids instead of text")
-    group.add_argument("--chat", action="store_true", help="put the prompt into the official chat layout, as the user")
-    group.add_argument("--system", metavar="TEXT", help="system text (with --chat)")
-    group.add_argument(
-        "--think", action=argparse.BooleanOptionalAction, default=None, help="let the model think (with --chat)"
-    )
-    group.add_argument("--effort", metavar="LEVEL", help="effort of thinking, such as high or max (with --think)")
-
-
-def add_length_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds what ends the text."""
-    group = parser.add_argument_group("length")
-    group.add_argument(
-        "-n",
-        "--max-tokens",
-        type=number(int, -1),
-        default=DEFAULT_MAX_TOKENS,
-        metavar="N",
-        help=f"tokens at most (default: {DEFAULT_MAX_TOKENS}; -1: until the end token or a full context)",
-    )
-    group.add_argument(
-        "--stop", action="append", default=[], metavar="TEXT", help="end before this text (may be repeated)"
-    )
 
 
 def add_sampling_flags(parser: argparse.ArgumentParser) -> None:
@@ -106,65 +89,29 @@ def run(args: argparse.Namespace) -> int:
     """Generates and prints; returns the exit code."""
     import ds4py
 
-    check_chat_flags(args)
     text = prompt_text(args)
     sampling = ds4py.Sampling(**sampling_arguments(args, SAMPLING))
-    with open_engine(args, args.model) as engine:
-        prompt = args.prompt_ids if text is None else encode(args, engine, text)
+    with open_engine(args, args.model, args.drafter) as engine:
+        note_width(args, engine)
+        prompt = encode(args, engine, text)
         with engine.session(context=args.context, kv_dtype=args.kv_dtype) as session:
             result = Result()
-            limit = None if args.max_tokens < 0 else args.max_tokens
             with Bar("prompt", quiet=args.quiet) as bar:
 
                 def pieces() -> Iterator["Piece"]:
                     # The prompt runs in this call, not with the first piece.
                     yield from session.generate(
-                        prompt, max_tokens=limit, sampling=sampling, stop=args.stop, progress=bar.update
+                        prompt,
+                        max_tokens=token_limit(args),
+                        sampling=sampling,
+                        stop=args.stop,
+                        progress=bar.update,
+                        **drafting_arguments(args),
                     )
 
                 result.follow(pieces(), bar, echo=not args.json)
             report(args, engine, session, result)
     return exits.INTERRUPTED if result.finish_reason == "interrupted" else exits.OK
-
-
-def check_chat_flags(args: argparse.Namespace) -> None:
-    """Raises UsageError for flags that need another one."""
-    if args.chat and args.prompt_ids is not None:
-        raise UsageError("--chat lays out text: give -p, -f or standard input instead of --prompt-ids")
-    for flag, given in (("--system", args.system), ("--think/--no-think", args.think), ("--effort", args.effort)):
-        if given is not None and not args.chat:
-            raise UsageError(f"{flag} belongs to the chat layout: add --chat")
-    if args.effort is not None and not args.think:
-        raise UsageError("--effort is the effort of thinking: add --think")
-
-
-def prompt_text(args: argparse.Namespace) -> str | None:
-    """The prompt's text, or None where ids were given."""
-    if args.prompt_ids is not None:
-        return None
-    if args.prompt is not None:
-        text: str = args.prompt
-    elif args.file is not None:
-        text = read_text(args.file).removesuffix("\n").removesuffix("\r")
-    elif sys.stdin is not None and not sys.stdin.isatty():
-        text = read_text("-").removesuffix("\n").removesuffix("\r")
-    else:
-        raise UsageError("no prompt: give -p TEXT, -f FILE, --prompt-ids, or text on standard input")
-    if not text:
-        raise UsageError("the prompt is empty")
-    return text
-
-
-def encode(args: argparse.Namespace, engine: "Engine", text: str) -> str | list[int]:
-    """The prompt as the engine takes it: the text itself, or the ids of the chat layout."""
-    if not args.chat:
-        return text
-    from ds4py import chat
-
-    messages = [{"role": "user", "content": text}]
-    if args.system is not None:
-        messages.insert(0, {"role": "system", "content": args.system})
-    return chat.encode_chat(engine.tokenizer, messages, thinking=bool(args.think), effort=args.effort)
 
 
 class Result:
@@ -204,6 +151,7 @@ def report(args: argparse.Namespace, engine: "Engine", session: "Session", resul
         f"generated {stats.generated_tokens} ({stats.tokens_per_second:.1f} tokens/s), "
         f"seed {stats.seed}, ended: {REASONS[result.finish_reason]}",
     )
+    note_speculation(args, stats.speculation)
 
 
 REASONS = {
@@ -215,9 +163,10 @@ REASONS = {
 
 
 def summary(engine: "Engine", stats: Any, result: Result) -> dict[str, Any]:
-    """The object that `--json` prints; times in seconds, rates in tokens per second."""
+    """The object that `--json` prints; times in seconds where they are not called ms, rates in tokens per second."""
     return {
         "model": {"name": engine.name, "path": str(engine.path), "embedded": engine.embedded},
+        "drafter": None if engine.drafter is None else asdict(engine.drafter),
         "prompt_tokens": stats.prompt_tokens,
         "ids": result.ids,
         "text": "".join(result.text),
@@ -230,4 +179,5 @@ def summary(engine: "Engine", stats: Any, result: Result) -> dict[str, Any]:
             "generate_seconds": stats.generate_seconds,
             "tokens_per_second": stats.tokens_per_second,
         },
+        "speculation": stats.speculation.as_dict(),
     }

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from ds4py import _native
 
 DESCRIPTION = """\
-Tells what a GGUF file (or any shard of a split one) is: its kind, hyperparameters, tensors by type and by role, and
-the memory needed to run it at a context. Reads headers only. Other GGUF files than DS4 targets are described as far
-as possible, with the reason why they cannot be run as a target."""
+Tells what a GGUF file (or any shard of a split one) is: a target or a DSpark drafter, its hyperparameters, tensors by
+type and by role, and the memory a target needs to run at a context. With -m TARGET it tells whether a drafter fits
+that target. Reads headers and small tensors only. Other GGUF files are described as far as possible, with the reasons
+why they are neither.
+
+The exit code is 0 for any GGUF file; with -m it is 3 unless the file is a drafter that fits."""
 
 DEFAULT_CONTEXT = 4096
 LAYER_KINDS = {0: "window only", 4: "window + ratio 4, indexed (CSA)", 128: "window + ratio 128 (HCA)"}
@@ -44,6 +47,7 @@ HYPERPARAMETERS = (
     "index_top_k",
     "streams",
 )
+DRAFTER_NUMBERS = ("block", "from_anchor", "rank", "taps", "noise", "confidence", "confidence_markov")
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -56,6 +60,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     )
     parser.set_defaults(run=run)
     parser.add_argument("file", metavar="FILE", help="a GGUF file")
+    parser.add_argument("-m", "--model", metavar="TARGET", help="the target that the drafter FILE should fit")
     parser.add_argument(
         "-c", "--context", type=number(int, 1), default=DEFAULT_CONTEXT, metavar="N", help="for the memory needed"
     )
@@ -69,10 +74,9 @@ def run(args: argparse.Namespace) -> int:
     from ds4py import _native
 
     require_file(args.file)
-    file = _native.GgufFile.open(args.file)
-    facts = describe(file, args)
+    facts = describe(_native.GgufFile.open(args.file), args)
     print(json.dumps(facts, ensure_ascii=False) if args.json else render(facts))
-    return exits.OK
+    return exits.OK if facts.get("pair", {"fits": True})["fits"] else exits.BAD_FILE
 
 
 def describe(file: "_native.GgufFile", args: argparse.Namespace) -> dict[str, Any]:
@@ -93,6 +97,9 @@ def describe(file: "_native.GgufFile", args: argparse.Namespace) -> dict[str, An
         "roles": totals(tensors, lambda tensor: tensor["role"]),
         **describe_target(file, args),
     }
+    facts |= {"drafter": None} if facts["target"] else describe_drafter(file)
+    if args.model is not None:
+        facts["pair"] = describe_pair(file, args.model)
     if args.tensors:
         facts["tensors"] = tensors
     return facts
@@ -117,6 +124,33 @@ def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> dict[
     }
 
 
+def describe_drafter(file: "_native.GgufFile") -> dict[str, Any]:
+    """What only a DSpark drafter has; for any other file `not_a_drafter` says why."""
+    from ds4py import _native
+    from ds4py.errors import FormatError
+
+    try:
+        found = _native.read_drafter(file)
+    except FormatError as error:
+        return {"drafter": None, "not_a_drafter": str(error)}
+    kind = {"contract": found.contract, "stages": found.stages.layers}
+    return {"drafter": kind | {name: getattr(found, name) for name in DRAFTER_NUMBERS}}
+
+
+def describe_pair(file: "_native.GgufFile", target: str) -> dict[str, Any]:
+    """Whether the drafter fits the target; raises FormatError where either file is not what it should be."""
+    from ds4py import _native
+    from ds4py.errors import PairError
+
+    require_file(target)
+    numbers = _native.read_hyperparameters(_native.GgufFile.open(target))
+    try:
+        _native.read_drafter(file, numbers)
+    except PairError as error:
+        return {"target": target, "fits": False, "reason": str(error)}
+    return {"target": target, "fits": True}
+
+
 def totals(tensors: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], str]) -> dict[str, dict[str, int]]:
     """Numbers of tensors, parameters and bytes by `key`, most bytes first."""
     groups: dict[str, dict[str, int]] = {}
@@ -134,7 +168,9 @@ def render(facts: dict[str, Any]) -> str:
     if facts["target"]:
         sections += [target_section(facts), memory_section(facts["memory"])]
     else:
-        sections += ["not a DS4 target: " + facts["not_a_target"]]
+        sections += ["not a DS4 target: " + facts["not_a_target"], drafter_section(facts)]
+    if "pair" in facts:
+        sections += [f"fits {facts['pair']['target']}" if facts["pair"]["fits"] else facts["pair"]["reason"]]
     sections += ["tensors by type\n" + totals_table(facts["types"]), "tensors by role\n" + totals_table(facts["roles"])]
     if "tensors" in facts:
         sections.append("tensors (shape: fastest dimension first)\n" + tensor_table(facts["tensors"]))
@@ -159,6 +195,21 @@ def target_section(facts: dict[str, Any]) -> str:
         (str(count), LAYER_KINDS.get(int(ratio), f"ratio {ratio}")) for ratio, count in facts["layers_by_ratio"].items()
     ]
     return f"hyperparameters\n{table(numbers)}\n\nlayers by kind\n{table(layers)}"
+
+
+def drafter_section(facts: dict[str, Any]) -> str:
+    """The numbers of a drafter, or why it is none."""
+    if facts["drafter"] is None:
+        return f"not a DSpark drafter: {facts['not_a_drafter']}"
+    numbers = [(name.replace("_", " "), in_words(value)) for name, value in facts["drafter"].items()]
+    return f"DSpark drafter\n{table(numbers)}"
+
+
+def in_words(value: object) -> str:
+    """A fact as a person writes it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def memory_section(memory: dict[str, Any]) -> str:

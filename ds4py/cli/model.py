@@ -20,18 +20,21 @@ def note(args: argparse.Namespace, text: str) -> None:
         print("ds4py: " + text, file=sys.stderr, flush=True)
 
 
-def open_engine(args: argparse.Namespace, path: str | None) -> "Engine":
-    """Loads the model at `path` (None: the embedded one) with a progress bar, and says which it is."""
+def open_engine(args: argparse.Namespace, path: str | None, drafter: str | None = None) -> "Engine":
+    """Loads the model at `path` (None: the embedded pair) and its drafter with a progress bar; says what they are."""
     import ds4py
 
     if path is None:
         note(args, EMBEDDED_NOTE)
-    else:
-        require_file(path)
+    for file in (path, drafter):
+        if file is not None:
+            require_file(file)
     with Bar("loading", quiet=args.quiet) as bar:
-        engine = ds4py.Engine(path, device=args.device, threads=args.threads, progress=bar.update)
+        engine = ds4py.Engine(path, drafter=drafter, device=args.device, threads=args.threads, progress=bar.update)
     if not engine.embedded:
         note(args, f"model {engine.name} ({engine.path}), device {engine.device}, threads {engine.threads}")
+    if engine.drafter is not None:
+        note(args, f"drafter: {engine.drafter}" + (f" ({drafter})" if drafter else ""))
     return engine
 
 

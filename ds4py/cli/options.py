@@ -9,6 +9,9 @@ from ds4py.cli.exits import UsageError
 
 Number = TypeVar("Number", int, float)
 
+MAX_WIDTH = 15
+"""Proposals that one verify can hold, whoever makes them."""
+
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line, and which takes no abbreviated flags."""
@@ -76,6 +79,41 @@ def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str) -> N
     group.add_argument("-t", "--threads", type=number(int, 1), metavar="N", help="CPU threads (default: all cores)")
     group.add_argument("--device", default="auto", help="where the model runs: auto, cpu, or a device's name")
     group.add_argument("--kv-dtype", choices=("f16", "f32"), default="f16", help="type of the KV state (default: f16)")
+
+
+def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds the drafter, and how it is used."""
+    group = parser.add_argument_group("speculative decoding", "changes the speed, never the distribution of the text")
+    group.add_argument("-md", "--drafter", metavar="FILE", help="DSpark drafter of the target (GGUF)")
+    group.add_argument(
+        "--draft",
+        choices=("auto", "off", "dspark", "lookup"),
+        default="auto",
+        help="who proposes tokens: the drafter, or the text so far (default: auto, the drafter where there is one)",
+    )
+    group.add_argument(
+        "--width",
+        type=number(int, 0, MAX_WIDTH),
+        metavar="N",
+        help="proposals to verify at once, 0 to the drafter's block (default: all it makes)",
+    )
+    group.add_argument(
+        "--draft-vocab",
+        type=number(int, 0),
+        metavar="N",
+        help="candidates of the drafter at each position, 0 for all (default: chosen by measurement)",
+    )
+    group.add_argument(
+        "--accept",
+        choices=("token", "match", "block"),
+        default="token",
+        help="how proposals are judged: one by one, by a draw from the target, or jointly (default: token)",
+    )
+
+
+def drafting_arguments(args: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `Session.generate` that these flags stand for."""
+    return {"draft": args.draft, "width": args.width, "draft_vocab": args.draft_vocab, "accept": args.accept}
 
 
 def add_output_flags(parser: argparse.ArgumentParser) -> None:

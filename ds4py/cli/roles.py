@@ -4,10 +4,11 @@ import re
 
 ROLES: tuple[tuple[str, str], ...] = (
     ("embedding", r"token_embd\."),
-    ("output head", r"(output|output_norm|enc\.output_norm)\."),
+    ("output head", r"(output|output_norm|dspark\.norm|mtp\.\d+\.norm)\."),
     ("hyper-connections", r".*\b(output_)?hc_"),
-    ("drafter head", r"(fc|markov_w\d|conf_proj)\."),
-    ("drafter head", r".*(nextn|e_proj|h_proj|enorm|hnorm)\b"),
+    ("drafter head", r"(fc|enc\.output_norm|dflash)\."),
+    ("drafter head", r".*\b(main_proj|main_norm|markov_\w+|conf_proj|confidence_head)\."),
+    ("MTP block", r".*\b(nextn|e_proj|h_proj|enorm|hnorm)\b"),
     ("norms", r".*norm\."),
     ("indexer", r".*\bindexer[._]"),
     ("compressor", r".*\battn_compressor_"),

@@ -50,11 +50,11 @@ void register_drafter(py::module_& m) {
     using D = Drafter;
     register_hyperparameters(m);
     m.def("read_drafter", &read, py::arg("file"), py::arg("target") = std::nullopt,
-          "Checks a drafter's file without loading it. Raises FormatError, or PairError with everything that does not "
+          "Checks a drafter's file without loading it. Raises FormatError, or PairError with everything that does not\n"
           "fit the target; without a target, numbers that the file leaves to it are 0.");
     py::class_<D, std::shared_ptr<D>>(m, "Drafter", "A loaded DSpark drafter, checked against its target.")
         .def_static("load", &load, py::arg("path"), py::arg("target"), py::kw_only(), py::arg("progress") = nullptr,
-                    "Maps and checks a drafter and puts its weights on the target's device. Raises FormatError, or "
+                    "Maps and checks a drafter and puts its weights on the target's device. Raises FormatError, or\n"
                     "PairError with everything that does not fit. progress(fraction) may be None.")
         .def_property_readonly("file", &D::file, py::return_value_policy::reference_internal)
         .def_property_readonly("fingerprint", &D::fingerprint)

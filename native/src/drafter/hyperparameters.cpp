@@ -9,6 +9,7 @@ namespace ds4::drafter {
 
 namespace {
 
+// Small enough that products of two stay far below 2^63.
 constexpr int64_t kMaxSize = 1 << 24;
 constexpr double kMaxNumber = 1e12, kTiny = 1e-30;
 constexpr int64_t kGatingSqrtSoftplus = 4;
@@ -21,7 +22,11 @@ const gguf::Tensor& need(const gguf::File& file, const std::string& name) {
     return *found;
 }
 
-int64_t length(const gguf::File& file, const std::string& name) { return need(file, name).ne[0]; }
+int64_t length(const gguf::File& file, const std::string& name) {
+    const int64_t found = need(file, name).ne[0];
+    if (found <= kMaxSize) return found;
+    throw file.error("tensor '" + name + "' has rows of " + text(found) + ", wanted at most " + text(kMaxSize));
+}
 
 void read_rank(const gguf::File& file, const Names& names, const Metadata& said, Hyperparameters& hp) {
     const bool without = said.rank == 0 && file.find_tensor(names.markov_embedding) == nullptr;

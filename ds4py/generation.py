@@ -1,0 +1,111 @@
+"""From cycles to pieces of text: where a generation ends, and what it leaves in the state."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ds4py.speculative import Loop
+from ds4py.stopping import StopStrings
+from ds4py.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from ds4py.session import Session
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one step of a generation adds: one token, or several where proposals were accepted.
+
+    Attributes:
+        text: text that is complete now; may be empty while a character or a stop string is pending.
+        tokens: the ids behind this step.
+        finish_reason: None until the last piece; then "stop" (end of text or a stop string) or "length".
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+    finish_reason: str | None = None
+
+
+class Text:
+    """Takes the tokens of a generation, several at a time, until a stop token, a stop string or `limit` tokens."""
+
+    def __init__(self, tokenizer: Tokenizer, stops: StopStrings, limit: int) -> None:
+        self._tokenizer = tokenizer
+        self._decoder = tokenizer.detokenizer()
+        self._stops = stops
+        self._limit = limit
+        self._tokens: list[int] = []
+        self._shown = ""
+        self.kept = 0
+        """Tokens so far that belong in the state: those whose text may be shown."""
+
+    @property
+    def remaining(self) -> int:
+        """Tokens that may still come."""
+        return self._limit - len(self._tokens)
+
+    def push(self, tokens: Sequence[int]) -> Piece:
+        """The piece of the next tokens; what follows an ending among them is dropped. At most `remaining`."""
+        text = ""
+        for i, token in enumerate(tokens):
+            if token in self._tokenizer.stop_ids:
+                return Piece(text + self._flush(), tuple(tokens[:i]), "stop")
+            text += self._show(token)
+            if self._stops.found:
+                self.kept = self._kept_before_stop()
+                return Piece(text, tuple(tokens[: i + 1]), "stop")
+            self.kept = len(self._tokens)
+        if self.remaining:
+            return Piece(text, tuple(tokens))
+        return Piece(text + self._flush(), tuple(tokens), "length")
+
+    def _show(self, token: int) -> str:
+        self._tokens.append(token)
+        text = self._stops.push(self._decoder.push([token]))
+        self._shown += text
+        return text
+
+    def _flush(self) -> str:
+        return self._stops.push(self._decoder.flush()) + self._stops.flush()
+
+    def _kept_before_stop(self) -> int:
+        """Tokens whose text was shown before the stop string that the last one completed."""
+        kept = len(self._tokens) - 1
+        while kept and not self._shown.startswith(self._tokenizer.decode(self._tokens[:kept])):
+            kept -= 1
+        return kept
+
+
+def pieces(session: Session, loop: Loop, stops: StopStrings, max_tokens: int | None) -> Iterator[Piece]:
+    """Runs cycles until the text ends. What a piece shows is in the state, or is the anchor, before it is given out."""
+    start = session.position + (session.anchor is not None)
+    room = max(0, session.context - start)
+    text = Text(session.tokenizer, stops, room if max_tokens is None else min(max_tokens, room))
+    finished = False
+    while not finished:
+        started = time.perf_counter()
+        tokens = loop.cycle(text.remaining) if text.remaining else []
+        piece = text.push(tokens)
+        keep(session, tokens, start + text.kept)
+        session.stats.generated_tokens += len(piece.tokens)
+        session.stats.generate_seconds += time.perf_counter() - started
+        finished = piece.finish_reason is not None
+        yield piece
+
+
+def keep(session: Session, tokens: Sequence[int], end: int) -> None:
+    """Keeps a cycle's tokens, but for those at position `end` and beyond, where the text has ended."""
+    position, anchored = session.position, session.anchor is not None
+    if tokens and end == position + anchored + len(tokens):
+        if anchored:
+            session.commit(len(tokens) - 1, tokens[-1])
+        else:
+            session.anchor = tokens[-1]
+    elif anchored and end > position:
+        session.commit(end - position - 1, None)
+    else:
+        session.rewind(end)

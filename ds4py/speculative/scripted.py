@@ -1,0 +1,27 @@
+"""Proposals that are told, for tests and measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ds4py.speculative.draft import Draft, Ids, Request
+
+if TYPE_CHECKING:
+    from ds4py.session import Session
+
+Script = Callable[[Ids], "Draft | Sequence[int] | Ids | None"]
+
+
+class ScriptedDrafter:
+    """Proposes what `script` returns for the tokens so far (int32 [n], the anchor last): ids, or a Draft with its q."""
+
+    name = "scripted"
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    def propose(self, session: Session, request: Request, width: int) -> Draft | None:
+        """The script's answer; ids alone have a point mass for q."""
+        found = self._script(session.history())
+        return found if found is None or isinstance(found, Draft) else Draft.point_mass(found)

@@ -1,0 +1,145 @@
+"""Prompt lookup: what it proposes, against a search of the whole text, and that it follows the session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import ds4py
+from ds4py import Engine, Sampling
+from ds4py.speculative import PromptLookupDrafter, Request
+from ds4py.speculative.lookup import Index
+
+GREEDY = Sampling(temperature=0)
+REQUEST = Request.of(GREEDY)
+ROUND = [5, 6, 7, 8, 9, 10, 11, 12]
+
+
+def ids(tokens: Sequence[int]) -> np.ndarray:
+    return np.array(tokens, dtype=np.int32)
+
+
+def search(text: list[int], length: int) -> list[int]:
+    """What the index should find, by trying every place: the definition."""
+    for size in (4, 3, 2):
+        for end in range(len(text) - 1, size - 1, -1):
+            if size < len(text) and text[end - size : end] == text[-size:]:
+                copied = list(text)
+                for at in range(end, end + length):
+                    copied.append(copied[at])
+                return copied[len(text) :]
+    return []
+
+
+@pytest.mark.parametrize("vocabulary", [2, 3, 12])
+def test_against_a_search_of_the_whole_text(vocabulary: int) -> None:
+    """Texts that grow, shrink, and change behind any point."""
+    rng = np.random.default_rng(vocabulary)
+    index, text = Index(), []
+    lengths = set()
+    for _ in range(600):
+        if rng.random() < 0.2:
+            del text[int(rng.integers(0, len(text) + 1)) :]
+        text += rng.integers(0, vocabulary, rng.integers(0, 9)).tolist()
+        index.follow(ids(text))
+        found = index.continuation(6)
+        assert found == search(text, 6)
+        lengths.add(len(found))
+    assert lengths == {0, 6}
+
+
+def test_what_was_taken_back_is_not_found() -> None:
+    index = Index()
+    index.follow(ids([1, 2, 3, 4, 1, 2, 9, 1, 2]))
+    assert index.continuation(2) == [9, 1]
+    index.follow(ids([1, 2, 3, 4, 1, 2]))
+    assert index.continuation(2) == [3, 4]
+    index.follow(ids([1, 2]))
+    assert index.continuation(2) == []
+
+
+def test_the_longest_match_counts_before_the_latest() -> None:
+    index = Index()
+    index.follow(ids([1, 2, 3, 4, 50, 9, 3, 4, 60, 1, 2, 3, 4]))
+    assert index.continuation(1) == [50]
+    index.follow(ids([7, 2, 3, 4, 50, 9, 3, 4, 60, 3, 4]))
+    assert index.continuation(1) == [60]
+
+
+def test_a_period_is_continued() -> None:
+    index = Index()
+    index.follow(ids([9, 1, 2, 3, 1, 2, 3, 1]))
+    assert index.continuation(7) == [2, 3, 1, 2, 3, 1, 2]
+
+
+def test_following_a_long_text_adds_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ds4py.speculative import lookup
+
+    looked_at: list[int] = []
+    earlier = lookup.Grams.grow
+
+    def grow(self: lookup.Grams, tokens: np.ndarray) -> None:
+        before = len(self._before)
+        earlier(self, tokens)
+        looked_at.append(len(self._before) - before)
+
+    monkeypatch.setattr(lookup.Grams, "grow", grow)
+    text = np.random.default_rng(0).integers(0, 500, 5000).astype(np.int32)
+    index = Index()
+    index.follow(text[:4990])
+    looked_at.clear()
+    for end in range(4991, 5001):
+        index.follow(text[:end])
+    assert looked_at == [1] * 30
+
+
+def test_proposals_of_a_session(tiny: Engine) -> None:
+    drafter = PromptLookupDrafter(length=4)
+    with tiny.session(context=128) as session:
+        session.prefill([*ROUND, 3, 4, *ROUND[:2]])
+        session.anchor = ROUND[2]  # belongs to the text, though it is not in the state
+        draft = drafter.propose(session, REQUEST, 9)
+        assert draft is not None and draft.tokens.tolist() == ROUND[3:7]
+        assert draft.q_probs.tolist() == [[1.0]] * 4
+        narrow = drafter.propose(session, REQUEST, 2)
+        assert narrow is not None and narrow.tokens.tolist() == ROUND[3:5]
+        session.rewind(len(ROUND) + 1)
+        session.anchor = 100
+        assert drafter.propose(session, REQUEST, 9) is None
+
+
+def test_one_drafter_for_several_sessions(tiny: Engine) -> None:
+    drafter = PromptLookupDrafter()
+    with tiny.session(context=128) as a, tiny.session(context=128) as b:
+        a.prefill([*ROUND, 5])
+        a.anchor = 6
+        b.prefill([20, 21, 22, 23, 20])
+        b.anchor = 21
+        for _ in range(2):
+            first, second = (drafter.propose(session, REQUEST, 2) for session in (a, b))
+            assert first is not None and second is not None
+            assert (first.tokens.tolist(), second.tokens.tolist()) == ([7, 8], [22, 23])
+
+
+def test_text_is_that_of_plain_decoding(tiny: Engine) -> None:
+    """Over several requests and rewinds of one session, whose own drafter is kept."""
+    with tiny.session(context=512) as session:
+        for start, budget in ((0, 60), (30, 40), (10, 80), (64, 30)):
+            found = []
+            for draft in ("off", "lookup"):
+                session.rewind(0)
+                session.prefill(ROUND * 9)
+                session.rewind(max(1, start))
+                pieces = session.generate(max_tokens=budget, sampling=GREEDY, draft=draft)
+                found.append([token for piece in pieces for token in piece.tokens])
+            assert found[0] == found[1]
+            assert session.stats.speculation.accepted > 0
+            assert session.stats.speculation.drafter == "lookup"
+
+
+@pytest.mark.parametrize("length", [0, 16])
+def test_wrong_lengths(length: int) -> None:
+    with pytest.raises(ds4py.RequestError, match="wanted 1 to 15"):
+        PromptLookupDrafter(length)
