@@ -182,6 +182,10 @@ OTHERS: dict[str, tuple[DrafterFile, str]] = {
         r"is no DSpark drafter \(architecture 'llama'\)",
     ),
     "no architecture": (DrafterFile().remove(r"general\.architecture"), r"\(no architecture\)"),
+    "an architecture that is no name": (
+        DrafterFile("ds4", keys={"general.architecture": (V.STRING, b"deepseek4\xff\n")}),
+        r"'general\.architecture' is 'deepseek4\\xff\\x0a'",
+    ),
     "a reduced vocabulary": (
         DrafterFile(tensors={"d2t": np.zeros(512, np.int64)}),
         "reduced vocabulary .*'d2t'.*not supported",

@@ -4,24 +4,16 @@
 #include <pybind11/stl.h>
 
 #include "module.h"
+#include "progress.h"
 
 namespace py = pybind11;
 
 namespace ds4::bindings {
 namespace {
 
-/// Calls Python's progress(fraction), and lets Ctrl-C stop the load.
-LoadProgress python_progress(const std::function<void(double)>& progress) {
-    return [progress](double fraction) {
-        py::gil_scoped_acquire gil;
-        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-        if (progress) progress(fraction);
-    };
-}
-
 std::shared_ptr<const Model> load(const std::string& path, const std::string& device, int threads,
                                   const std::function<void(double)>& progress) {
-    const LoadProgress report = python_progress(progress);
+    const LoadProgress report = load_progress(progress);
     py::gil_scoped_release release;
     return Model::load(path, {device, threads}, report);
 }

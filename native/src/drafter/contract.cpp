@@ -10,6 +10,7 @@ namespace ds4::drafter {
 namespace {
 
 constexpr int64_t kMaxStages = 8;
+constexpr size_t kMaxArchitecture = 64;
 constexpr const char* kWanted = "; wanted a DSpark drafter of DeepSeek-V4";
 
 /// The names of one contract.
@@ -44,7 +45,12 @@ const Layout& layout(Contract contract) {
 
 bool has(const gguf::File& file, const std::string& name) { return file.find_tensor(name) != nullptr; }
 
-std::string architecture(const gguf::File& file) { return file.opt_string("general.architecture").value_or(""); }
+/// Keys begin with it and messages show them, so it has to be like a key.
+std::string architecture(const gguf::File& file) {
+    const std::string found = file.opt_string("general.architecture").value_or("");
+    if (found.size() <= kMaxArchitecture && gguf::is_plain(found)) return found;
+    throw file.error("key 'general.architecture' is " + gguf::quote(found) + ", wanted the name of an architecture");
+}
 
 bool is_target(const gguf::File& file) {
     return architecture(file) == "deepseek4" && has(file, "token_embd.weight") && has(file, "blk.0.attn_q_a.weight");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gguf/text.h"
 #include "model/keys.h"
 #include "model/target_file.h"
 
@@ -102,7 +103,7 @@ void read_rope_bases(const Keys& keys, Hyperparameters& hp) {
 bool read_yarn_type(const gguf::File& file, const Keys& keys) {
     const auto type = file.opt_string(keys.full("rope.scaling.type"));
     if (type && *type != "yarn" && *type != "none")
-        keys.fail("rope.scaling.type", "'" + *type + "'", "'yarn' or 'none'");
+        keys.fail("rope.scaling.type", gguf::quote(*type), "'yarn' or 'none'");
     if (type) return *type == "yarn";
     const std::string prefix = keys.full("rope.scaling.");
     for (const auto& [key, value] : file.metadata()) {

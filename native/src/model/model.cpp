@@ -1,18 +1,10 @@
 #include "ds4/model.h"
 
 #include "model/device.h"
+#include "model/fingerprint.h"
 #include "model/placement.h"
 
 namespace ds4 {
-namespace {
-
-uint64_t hash_bytes(uint64_t h, const void* data, size_t size) {
-    const auto* bytes = static_cast<const unsigned char*>(data);
-    for (size_t i = 0; i < size; i++) h = (h ^ bytes[i]) * 0x100000001b3;  // FNV-1a
-    return h;
-}
-
-}  // namespace
 
 std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOptions& options,
                                          const LoadProgress& progress) {
@@ -45,16 +37,6 @@ std::vector<ggml_backend_ptr> Model::open_backends() const {
     return backends;
 }
 
-uint64_t Model::fingerprint() const {
-    constexpr size_t kSample = 64;
-    uint64_t h = 0xcbf29ce484222325;
-    for (const gguf::Tensor& t : file_->tensors()) {
-        h = hash_bytes(h, t.name.data(), t.name.size());
-        h = hash_bytes(h, &t.type, sizeof t.type);
-        h = hash_bytes(h, t.ne.data(), sizeof t.ne);
-        h = hash_bytes(h, t.data, std::min(t.nbytes, kSample));
-    }
-    return h;
-}
+uint64_t Model::fingerprint() const { return model::fingerprint(*file_); }
 
 }  // namespace ds4
