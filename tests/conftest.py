@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from generating import PROMPT
 from gguf_tools import GOLDEN
 
 import ds4py
@@ -27,3 +28,26 @@ def hard() -> Iterator[ds4py.Engine]:
     """The golden target whose hyper-connections and clamps show small mistakes."""
     with open_engine("hard-target-f32.gguf") as engine:
         yield engine
+
+
+@pytest.fixture(scope="session")
+def pair() -> Iterator[ds4py.Engine]:
+    """The tiny golden target with its drafter."""
+    target, drafter = GOLDEN / "tiny-target-f32.gguf", GOLDEN / "tiny-drafter-f32.gguf"
+    with ds4py.Engine(target, drafter=drafter, device="cpu", threads=1) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def shared(pair: ds4py.Engine) -> Iterator[ds4py.Session]:
+    """A session for whoever begins by emptying it: its graphs are built once."""
+    with pair.session(context=512, kv_dtype="f32") as session:
+        yield session
+
+
+@pytest.fixture
+def prompted(shared: ds4py.Session) -> ds4py.Session:
+    """A session of the pair that holds `generating.PROMPT`."""
+    shared.rewind(0)
+    shared.prefill(PROMPT)
+    return shared

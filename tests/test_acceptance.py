@@ -166,6 +166,12 @@ def test_a_residual_of_nothing_draws_from_p():
     assert tokens[1] / 2000 == pytest.approx(0.25, abs=4 * np.sqrt(0.1875 / 2000))
 
 
+def test_a_small_residual_is_still_the_residual():
+    p, q = [0.0, 0.5 + 1e-6, 0.5 - 1e-6], [0.0, 0.5, 0.5]
+    found = verdicts("token", logits_of([p, p]), Draft(ids([0]), float32([q])))
+    assert set(found) == {(0, 1)}
+
+
 def test_a_rejected_proposal_and_removed_tokens_are_never_the_correction():
     p, q = [0.4, 0.0, 0.3, 0.3], [0.1, 0.1, 0.7, 0.1]
     found = verdicts("token", logits_of([p, p]), Draft(ids([2]), float32([q])))

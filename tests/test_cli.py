@@ -60,8 +60,19 @@ def assert_fails(done: subprocess.CompletedProcess[str], code: int, *words: str)
 class TestGenerate:
     def test_json_has_every_field(self, generated):
         found = generated("--prompt-ids", "5,6,7,8", "-n", 6, "--seed", 3)
-        assert set(found) == {"model", "prompt_tokens", "ids", "text", "finish_reason", "seed", "statistics"}
+        assert set(found) == {
+            "model",
+            "drafter",
+            "prompt_tokens",
+            "ids",
+            "text",
+            "finish_reason",
+            "seed",
+            "statistics",
+            "speculation",
+        }
         assert found["model"]["path"] == str(TARGET) and found["model"]["embedded"] is False
+        assert found["drafter"] is None and found["speculation"]["drafter"] == "off"
         assert found["prompt_tokens"] == 4
         assert len(found["ids"]) == 6 and all(0 <= token < VOCAB for token in found["ids"])
         assert found["finish_reason"] == "length"
@@ -113,6 +124,12 @@ class TestGenerate:
         assert "embedded" in done.stderr
         assert json.loads(done.stdout)["model"]["embedded"] is True
 
+    def test_the_embedded_model_has_a_drafter(self, cli):
+        done = cli("generate", "-t", 1, "-p", "hello", "-n", 4)
+        assert done.returncode == 0
+        assert "drafter: contract dflash, 3 stages, block 5" in done.stderr
+        assert "draft dspark: " in done.stderr
+
     def test_stop_text_ends_the_output_before_it(self, generated):
         flags = ("-p", "abc", "-n", 24, "--temp", 0)
         text = generated(*flags)["text"]
@@ -125,6 +142,91 @@ class TestGenerate:
         found = generated("--prompt-ids", "5,6,7,8", "-n", -1, "-c", 40, "--temp", 0)
         assert found["finish_reason"] == "length"
         assert 30 <= len(found["ids"]) <= 40
+
+
+class TestDrafting:
+    PROMPT = ("--prompt-ids", ",".join(["5,6,7,8,9,10,11"] * 8))
+
+    def test_a_drafter_changes_the_speed_only(self, generated):
+        flags = (*self.PROMPT, "-n", 30, "--temp", 0)
+        plain = generated(*flags)
+        for more in (("-md", DRAFTER), ("-md", DRAFTER, "--width", 2, "--draft-vocab", 0), ("--draft", "lookup")):
+            assert generated(*flags, *more)["ids"] == plain["ids"]
+
+    def test_json_tells_what_drafting_did(self, generated):
+        found = generated(*self.PROMPT, "-n", 30, "--temp", 0, "-md", DRAFTER, "--width", 3, "--accept", "block")
+        assert found["drafter"]["path"] == str(DRAFTER)
+        assert (found["drafter"]["contract"], found["drafter"]["taps"]) == ("dflash", [3, 4, 5])
+        speculation = found["speculation"]
+        assert speculation["drafter"] == "dspark"
+        assert len(speculation["widths"]) == 4 and sum(speculation["widths"]) == speculation["cycles"]
+        assert 1 + speculation["cycles"] + speculation["accepted"] == 30
+        assert {"acceptance", "survival", "emitted_per_cycle", "accepted_by_position"} < set(speculation)
+        assert speculation["draft_ms"]["total"] > 0 and speculation["verify_ms"]["median"] > 0
+
+    def test_statistics_are_readable(self, cli):
+        done = cli("generate", "-m", TARGET, "-md", DRAFTER, "-t", 1, *self.PROMPT, "-n", 8, "--width", 2)
+        assert done.returncode == 0
+        assert re.search(r"drafter: contract dflash, .*, noise 511, confidence yes, 2.4 MB \(.*drafter", done.stderr)
+        assert re.search(r"draft dspark: \d\.\d\d tokens a cycle .* by position \d+% \d+%$", done.stderr, re.MULTILINE)
+        assert re.search(r"cycles by width (\d:\d+ ?)+; median ms: draft [\d.]+, verify", done.stderr)
+
+    def test_a_width_beyond_the_block_is_noted(self, cli):
+        flags = ("generate", "-m", TARGET, "-t", 1, "-p", "a", "-n", 9)
+        assert "--width 9 is more than the drafter proposes: 5" in cli(*flags, "-md", DRAFTER, "--width", 9).stderr
+        assert "--width" not in cli(*flags, "-md", DRAFTER, "--width", 5).stderr
+        assert "--width" not in cli(*flags, "--draft", "lookup", "--width", 8).stderr
+
+    def test_off_decodes_plainly(self, cli):
+        done = cli("generate", "-m", TARGET, "-md", DRAFTER, "-t", 1, "-p", "a", "-n", 4, "--draft", "off")
+        assert done.returncode == 0 and "draft off" not in done.stderr and "cycles" not in done.stderr
+
+    def test_dspark_without_a_drafter(self, cli):
+        assert_fails(cli("generate", "-m", TARGET, "-p", "a", "--draft", "dspark"), 2, "-md", "lookup")
+
+    def test_a_drafter_that_does_not_fit(self, cli):
+        hard = GOLDEN / "hard-target-f32.gguf"
+        assert_fails(cli("generate", "-m", hard, "-md", DRAFTER, "-p", "a"), 3, DRAFTER.name)
+        assert_fails(cli("generate", "-m", TARGET, "-md", TARGET, "-p", "a"), 3, TARGET.name, "-m")
+        assert_fails(cli("generate", "-m", TARGET, "-md", "absent.gguf", "-p", "a"), 1, "absent.gguf")
+
+
+class TestReplay:
+    FLAGS = ("-m", TARGET, "-md", DRAFTER, "-t", 1, "-n", 24, *TestDrafting.PROMPT)
+
+    def test_speculation_says_what_the_target_says(self, cli):
+        for more in ((), ("--draft", "lookup"), ("--width", 1)):
+            done = cli("replay", *self.FLAGS, *more)
+            assert done.returncode == 0, done.stderr
+            assert re.match(r"nspec=24 max_chunk=\d worst_argmax_gap=0\.000000 at=-1\n", done.stdout)
+            assert "gives the same tokens" in done.stdout
+
+    def test_json(self, cli):
+        done = cli("replay", *self.FLAGS, "--draft", "lookup", "--json")
+        found = json.loads(done.stdout)
+        assert (found["nspec"], len(found["ids"]), found["worst_argmax_gap"], found["at"]) == (24, 24, 0.0, -1)
+        assert 1 <= found["max_chunk"] <= 9
+        assert (found["same_as_plain"], found["first_divergence"], found["divergence_lead"]) == (True, None, None)
+        assert found["speculation"]["drafter"] == "lookup"
+
+    def test_a_wrong_token_is_found(self, monkeypatch, capsys):
+        """With a sampled text in the place of the greedy one, as a mistake in acceptance would give."""
+        from ds4py.cli import main, replay
+
+        greedy = replay.generate
+
+        def wrong(args, session, prompt, **drafting):
+            chunks = greedy(args, session, prompt, **drafting)
+            return chunks if drafting["draft"] == "off" else [*chunks[:4], (5, 6)]
+
+        monkeypatch.setattr(replay, "generate", wrong)
+        flags = ["replay", *map(str, self.FLAGS), "--draft", "lookup", "--width", "0"]
+        assert main([*flags, "--json"]) == 1
+        found = json.loads(capsys.readouterr().out)
+        assert found["nspec"] == 6 and found["worst_argmax_gap"] > 0 and found["at"] in (4, 5)
+        assert found["first_divergence"] == 4 and 0 < found["divergence_lead"] <= found["worst_argmax_gap"] + 1e-6
+        assert main([*flags, "--tolerance", str(found["worst_argmax_gap"] + 0.001)]) == 0
+        assert "differs from token 4 on" in capsys.readouterr().out
 
 
 class TestWrongUsage:
@@ -149,6 +251,10 @@ class TestWrongUsage:
             (["-p", "a", "--chat", "--effort", "max"], ["--effort", "--think"]),
             (["--prompt-ids", "1", "--chat"], ["--chat", "--prompt-ids"]),
             (["-p", "a", "--unknown"], ["--unknown"]),
+            (["-p", "a", "--draft", "mtp"], ["--draft", "lookup"]),
+            (["-p", "a", "--width", "16"], ["--width", "between 0 and 15"]),
+            (["-p", "a", "--draft-vocab", "-1"], ["--draft-vocab"]),
+            (["-p", "a", "--accept", "typical"], ["--accept", "block"]),
         ],
     )
     def test_flags(self, cli, flags, words):
@@ -315,7 +421,7 @@ class TestFirstSteps:
     def test_help_names_the_commands(self, cli):
         done = cli("--help")
         assert done.returncode == 0
-        assert all(word in done.stdout for word in ("generate", "inspect", "perplexity", "exit codes"))
+        assert all(word in done.stdout for word in ("generate", "inspect", "perplexity", "replay", "exit codes"))
 
     def test_version_is_that_of_the_project(self, cli):
         project = (Path(__file__).parent.parent / "pyproject.toml").read_text()

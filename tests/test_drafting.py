@@ -84,6 +84,12 @@ def gone_back(session: _native.Session, end: int) -> None:
     in_one_piece(session, end)
 
 
+def gone_back_to_the_end(session: _native.Session, end: int) -> None:
+    session.prefill(np.concatenate([prompt(end), junk(prompt(MOST_ROWS))]))
+    session.draft(3)
+    session.rewind(end)
+
+
 def gone_back_far(session: _native.Session, end: int) -> None:
     """Beyond the slack of the rings, so that the positions are evaluated again."""
     session.prefill(np.concatenate([prompt(end - 5), junk(prompt(150))]))
@@ -92,7 +98,16 @@ def gone_back_far(session: _native.Session, end: int) -> None:
     in_one_piece(session, end)
 
 
-WAYS = [in_one_piece, one_by_one, evaluated, verified, verified_and_drafted, gone_back, gone_back_far]
+WAYS = [
+    in_one_piece,
+    one_by_one,
+    evaluated,
+    verified,
+    verified_and_drafted,
+    gone_back,
+    gone_back_to_the_end,
+    gone_back_far,
+]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
@@ -114,9 +129,9 @@ def test_catching_up_after_steps_without_a_draft(way: Callable[[_native.Session,
 
 
 def test_every_draft_of_a_long_run() -> None:
-    """Cycles that accept any number of proposals, over two laps of the rings."""
+    """Cycles that accept any number of proposals, over more than a lap of the rings."""
     session, rng = open_session(prompt(CAPACITY)), np.random.default_rng(8)
-    while session.position < 3 * CAPACITY:
+    while session.position < 2 * CAPACITY + 6:
         at, accepted = session.position, int(rng.integers(0, 6))
         assert_same(draft(session, prompt()[at]), fresh(at))
         session.verify(np.concatenate([prompt()[at : at + 1 + accepted], junk(prompt(5 - accepted))]))

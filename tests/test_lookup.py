@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
+from gguf_tools import GOLDEN
 
 import ds4py
 from ds4py import Engine, Sampling
@@ -15,6 +16,13 @@ from ds4py.speculative.lookup import Index
 GREEDY = Sampling(temperature=0)
 REQUEST = Request.of(GREEDY)
 ROUND = [5, 6, 7, 8, 9, 10, 11, 12]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    """The tiny target, without a drafter."""
+    with Engine(GOLDEN / "tiny-target-f32.gguf", device="cpu", threads=1) as engine:
+        yield engine
 
 
 def ids(tokens: Sequence[int]) -> np.ndarray:
@@ -95,9 +103,9 @@ def test_following_a_long_text_adds_only_what_is_new(monkeypatch: pytest.MonkeyP
     assert looked_at == [1] * 30
 
 
-def test_proposals_of_a_session(tiny: Engine) -> None:
+def test_proposals_of_a_session(engine: Engine) -> None:
     drafter = PromptLookupDrafter(length=4)
-    with tiny.session(context=128) as session:
+    with engine.session(context=128) as session:
         session.prefill([*ROUND, 3, 4, *ROUND[:2]])
         session.anchor = ROUND[2]  # belongs to the text, though it is not in the state
         draft = drafter.propose(session, REQUEST, 9)
@@ -110,9 +118,9 @@ def test_proposals_of_a_session(tiny: Engine) -> None:
         assert drafter.propose(session, REQUEST, 9) is None
 
 
-def test_one_drafter_for_several_sessions(tiny: Engine) -> None:
+def test_one_drafter_for_several_sessions(engine: Engine) -> None:
     drafter = PromptLookupDrafter()
-    with tiny.session(context=128) as a, tiny.session(context=128) as b:
+    with engine.session(context=128) as a, engine.session(context=128) as b:
         a.prefill([*ROUND, 5])
         a.anchor = 6
         b.prefill([20, 21, 22, 23, 20])
@@ -123,20 +131,21 @@ def test_one_drafter_for_several_sessions(tiny: Engine) -> None:
             assert (first.tokens.tolist(), second.tokens.tolist()) == ([7, 8], [22, 23])
 
 
-def test_text_is_that_of_plain_decoding(tiny: Engine) -> None:
+def test_text_is_that_of_plain_decoding(engine: Engine) -> None:
     """Over several requests and rewinds of one session, whose own drafter is kept."""
-    with tiny.session(context=512) as session:
-        for start, budget in ((0, 60), (30, 40), (10, 80), (64, 30)):
+    accepted = 0
+    with engine.session(context=512) as session:
+        for start, budget in ((72, 30), (30, 40), (1, 60), (64, 30)):
             found = []
             for draft in ("off", "lookup"):
                 session.rewind(0)
                 session.prefill(ROUND * 9)
-                session.rewind(max(1, start))
+                session.rewind(start)
                 pieces = session.generate(max_tokens=budget, sampling=GREEDY, draft=draft)
                 found.append([token for piece in pieces for token in piece.tokens])
             assert found[0] == found[1]
-            assert session.stats.speculation.accepted > 0
-            assert session.stats.speculation.drafter == "lookup"
+            accepted += session.stats.speculation.accepted
+    assert accepted > 20
 
 
 @pytest.mark.parametrize("length", [0, 16])
