@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ds4py.speculative import Loop
+from ds4py.stats import Stats
 from ds4py.stopping import StopStrings
 from ds4py.tokenizer import Tokenizer
 
@@ -80,7 +81,7 @@ class Text:
         return kept
 
 
-def pieces(session: Session, loop: Loop, stops: StopStrings, max_tokens: int | None) -> Iterator[Piece]:
+def pieces(session: Session, loop: Loop, stops: StopStrings, max_tokens: int | None, stats: Stats) -> Iterator[Piece]:
     """Runs cycles until the text ends. What a piece shows is in the state, or is the anchor, before it is given out."""
     start = session.position + (session.anchor is not None)
     room = max(0, session.context - start)
@@ -91,16 +92,18 @@ def pieces(session: Session, loop: Loop, stops: StopStrings, max_tokens: int | N
         tokens = loop.cycle(text.remaining) if text.remaining else []
         piece = text.push(tokens)
         keep(session, tokens, start + text.kept)
-        session.stats.generated_tokens += len(piece.tokens)
-        session.stats.generate_seconds += time.perf_counter() - started
+        stats.generated_tokens += len(piece.tokens)
+        stats.generate_seconds += time.perf_counter() - started
         finished = piece.finish_reason is not None
         yield piece
 
 
 def keep(session: Session, tokens: Sequence[int], end: int) -> None:
     """Keeps a cycle's tokens, but for those at position `end` and beyond, where the text has ended."""
+    if not tokens:
+        return
     position, anchored = session.position, session.anchor is not None
-    if tokens and end == position + anchored + len(tokens):
+    if end == position + anchored + len(tokens):
         if anchored:
             session.commit(len(tokens) - 1, tokens[-1])
         else:

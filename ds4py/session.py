@@ -62,8 +62,8 @@ class Session:
 
     def __init__(self, native: _native.Session, tokenizer: Tokenizer, drafter: DrafterInfo | None = None) -> None:
         self._state: _native.Session | None = native
-        # By the frontier that each follows. Ctrl-C may come between a native call and the line after it, and then the
-        # state alone tells which anchor counts.
+        # By the frontier that it follows: Ctrl-C may come between a native call and the line after it, and an anchor
+        # that the call has put into the state must not count any more.
         self._anchors: dict[int, int] = {}
         self._lookup = PromptLookupDrafter()
         self.tokenizer = tokenizer
@@ -89,7 +89,7 @@ class Session:
     @property
     def tokens(self) -> list[int]:
         """The ids in the state."""
-        return list(self._live.tokens)
+        return self._live.tokens.tolist()
 
     @property
     def anchor(self) -> int | None:
@@ -105,7 +105,7 @@ class Session:
 
     def history(self) -> npt.NDArray[np.int32]:
         """Every token so far, int32: those in the state, then the anchor."""
-        return np.array([*self._live.tokens, *self._pending()], dtype=np.int32)
+        return np.append(self._live.tokens, _ids(self._pending()))
 
     def prefill(self, tokens: Ids, *, progress: StepProgress | None = None) -> None:
         """Extends the state by a prompt; progress(done, total) counts its tokens.
@@ -171,14 +171,13 @@ class Session:
 
         Raises RequestError where fewer were verified, and for a token outside the vocabulary.
         """
-        position, before = self.position, self._required_anchor()
-        after = {} if token is None else {position + accepted + 1: self._checked(token)}
-        self._anchors = after | {position: before}
+        self._required_anchor()
+        after = {} if token is None else {self.position + accepted + 1: self._checked(token)}
         self._live.commit(accepted + 1)
+        self._anchors = after
 
     def rewind(self, position: int, *, progress: StepProgress | None = None) -> None:
         """Shortens the state: at once for the last few rows, by evaluating again from a checkpoint further back."""
-        self._pending()
         self._live.rewind(position, progress)
         self._anchors = {}
 
@@ -235,7 +234,7 @@ class Session:
         self._live.clear_cancel()
         self.stats = Stats(seed=request.rng.seed, speculation=loop.stats)
         self._run_prompt(prompt, progress)
-        return pieces(self, loop, stops, max_tokens)
+        return pieces(self, loop, stops, max_tokens, self.stats)
 
     def _run_prompt(self, prompt: str | Ids, progress: StepProgress | None) -> None:
         started = time.perf_counter()
@@ -249,10 +248,8 @@ class Session:
         self.stats.prompt_seconds = time.perf_counter() - started
 
     def _pending(self) -> list[int]:
-        """The anchor, or nothing. Forgets the anchors of other frontiers."""
-        at = self.position
-        self._anchors = {at: self._anchors[at]} if at in self._anchors else {}
-        return list(self._anchors.values())
+        """The anchor, or nothing."""
+        return [] if self.anchor is None else [self.anchor]
 
     def _required_anchor(self) -> int:
         if (anchor := self.anchor) is None:

@@ -13,7 +13,7 @@ from gguf_tools import DRAFTER, TARGET
 
 import ds4py
 from ds4py import Engine, Piece, Sampling, Session, _native
-from ds4py.speculative import Draft, ScriptedDrafter
+from ds4py.speculative import Draft, ScriptedDrafter, loop
 
 LOGITS = 5e-5  # the same position among other rows
 
@@ -74,6 +74,11 @@ class TestEndings:
         found = self.same(prompted, max_tokens=budget)
         assert (found.ids, found.reason) == (CONTINUATION[:budget], "length")
         assert [*found.tokens, found.anchor][: len(PROMPT) + budget] == PROMPT + CONTINUATION[:budget]
+
+    def test_nothing_is_asked_for_behind_an_anchor(self, prompted: Session) -> None:
+        list(prompted.generate(max_tokens=3, sampling=GREEDY))
+        assert list(prompted.generate(max_tokens=0)) == [Piece("", (), "length")]
+        assert [*prompted.tokens, prompted.anchor] == PROMPT + CONTINUATION[:3]
 
     @pytest.mark.parametrize("room", range(9))
     def test_a_full_context(self, pair: Engine, room: int) -> None:
@@ -167,7 +172,25 @@ class TestInterruptions:
         with pytest.raises(ds4py.RequestError):
             next(stream)
         assert prompted.history().tolist() == PROMPT + given
-        assert len(ids_of(list(prompted.generate(max_tokens=9)))) == 9
+        assert len(ids_of(list(prompted.generate(max_tokens=9, sampling=GREEDY)))) == 9
+
+    @pytest.mark.parametrize("name", ["sample", "draft", "verify", "accept", "commit"])
+    @pytest.mark.parametrize("count", range(3))
+    def test_a_step_that_fails(self, prompted: Session, monkeypatch: pytest.MonkeyPatch, name: str, count: int) -> None:
+        def step(*args: object, **kwargs: object) -> object:
+            if next(left) == 0:
+                raise ds4py.BackendError("the device is gone")
+            return found(*args, **kwargs)
+
+        where = loop if name == "accept" else Session
+        left, found = iter(range(0 if name == "sample" else count, -1, -1)), getattr(where, name)
+        given: list[int] = []
+        with monkeypatch.context() as patch, pytest.raises(ds4py.BackendError, match="is gone"):
+            patch.setattr(where, name, step)
+            for piece in prompted.generate(sampling=GREEDY, draft="dspark"):
+                given += piece.tokens
+        assert bool(given) == (name != "sample")
+        self.finish(prompted, given)
 
     @pytest.mark.parametrize("name", ["sample", "draft", "verify", "commit", "prefill", "rewind"])
     def test_ctrl_c_right_after_a_native_call(self, prompted: Session, name: str) -> None:

@@ -31,10 +31,10 @@ class PrintVersion(argparse.Action):
         super().__init__(nargs=0, help="print the version and leave", **kwargs)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Prints `ds4py VERSION`."""
+        """Prints `ds4py VERSION (COMMIT)`."""
         import ds4py
 
-        print("ds4py", ds4py.__version__)
+        print(f"ds4py {ds4py.__version__} ({ds4py.__commit__})")
         parser.exit()
 
 

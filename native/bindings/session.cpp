@@ -122,7 +122,13 @@ void register_session(py::module_& m) {
         .def_property_readonly("context", &Session::context)
         .def_property_readonly("kv_dtype", [](const Session& s) { return std::string(ggml_type_name(s.kv_type())); })
         .def_property_readonly("position", &Session::position)
-        .def_property_readonly("tokens", &Session::tokens, "A copy of the ids in the state.")
+        .def_property_readonly(
+            "tokens",
+            [](const Session& s) {
+                const auto ids = s.tokens();
+                return py::array_t<int32_t>(static_cast<py::ssize_t>(ids.size()), ids.data());
+            },
+            "A copy of the ids in the state, int32 [position].")
         .def(
             "prefill",
             [](Session& s, const Tokens& tokens, const Progress& progress) {

@@ -24,7 +24,7 @@ Verdict by_block(TargetRows& rows, const Proposals& proposals, Rng& rng) {
     size_t accepted = 0;
     double accepted_joint = 1;
     const auto judge = [&](size_t prefix, double joint, double bound) {
-        if (rng.uniform() >= bound) return;
+        if (!(rng.uniform() < bound)) return;
         accepted = prefix;
         accepted_joint = joint;
     };

@@ -1,5 +1,5 @@
 #pragma once
-// One function a rule of ds4::Acceptance. Each draws from `rng` for sampled policies only through what it is given.
+// One function a rule of ds4::Acceptance; shapes and ids have been checked.
 
 #include "speculation/rows.h"
 
