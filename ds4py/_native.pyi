@@ -14,6 +14,8 @@ import numpy.typing
 __all__: list[str] = [
     "BackendError",
     "Cancelled",
+    "Drafter",
+    "DrafterHyperparameters",
     "Error",
     "FormatError",
     "GgufFile",
@@ -26,11 +28,14 @@ __all__: list[str] = [
     "Sampler",
     "SamplingPolicy",
     "Session",
+    "accept",
     "check_weights",
+    "commit",
     "draw",
     "load_backends",
     "memory_needed",
     "philox4x32",
+    "read_drafter",
     "read_hyperparameters",
 ]
 
@@ -212,6 +217,11 @@ class SamplingPolicy:
     @property
     def min_p(self) -> float: ...
     @property
+    def penalises(self) -> bool:
+        """
+        Whether the tokens before a row change its distribution.
+        """
+    @property
     def penalty_last_n(self) -> int: ...
     @property
     def presence_penalty(self) -> float: ...
@@ -246,13 +256,16 @@ class Sampler:
     Logits to distribution to token by one policy; one thread at a time.
     """
     def __init__(self, policy: SamplingPolicy) -> None: ...
-    def distribution(self, logits: numpy.ndarray, history: numpy.ndarray = ...) -> numpy.typing.NDArray[numpy.float32]:
+    def distribution(
+        self, logits: numpy.ndarray, history: numpy.ndarray = ..., ids: numpy.ndarray = ...
+    ) -> numpy.typing.NDArray[numpy.float32]:
         """
         Probabilities [vocab] of float32 logits [vocab] after the whole policy; zero for removed tokens. The
-        int32 history, oldest first, is what the penalties look at. Raises RequestError when every token is
-        removed or an id is outside the vocabulary, BackendError when a logit is NaN or +inf.
+        int32 history, oldest first, is what the penalties look at. With int32 ids [width], distinct, the logits
+        are those of the listed tokens only. Raises RequestError when every token is removed, an id is outside
+        the vocabulary or the ids do not fit the logits, BackendError when a logit is NaN or +inf.
         """
-    def sample(self, logits: numpy.ndarray, history: numpy.ndarray, rng: Rng) -> int:
+    def sample(self, logits: numpy.ndarray, history: numpy.ndarray, rng: Rng, ids: numpy.ndarray = ...) -> int:
         """
         One token of that distribution; greedy takes nothing from `rng`.
         """
@@ -285,15 +298,117 @@ class Model:
     @property
     def threads(self) -> int: ...
 
+class DrafterHyperparameters:
+    """
+    The numbers that shape a DSpark drafter; read-only.
+    """
+    @property
+    def block(self) -> int:
+        """
+        Proposals of one draft.
+        """
+    @property
+    def confidence(self) -> bool:
+        """
+        Whether it has a confidence head.
+        """
+    @property
+    def confidence_markov(self) -> bool:
+        """
+        Whether that also reads the previous token's Markov row.
+        """
+    @property
+    def contract(self) -> str:
+        """
+        How the file is stored: dflash, lucebox, ds4, dspark-only or relayout.
+        """
+    @property
+    def from_anchor(self) -> bool:
+        """
+        Whether the anchor's own row predicts.
+        """
+    @property
+    def noise(self) -> int:
+        """
+        Id that fills the block after the anchor.
+        """
+    @property
+    def rank(self) -> int:
+        """
+        Of the Markov head; 0 is none.
+        """
+    @property
+    def stages(self) -> Hyperparameters:
+        """
+        The draft stages as layers.
+        """
+    @property
+    def taps(self) -> list[int]:
+        """
+        Target layers, counted from 0, whose output it reads.
+        """
+
+class Drafter:
+    """
+    A loaded DSpark drafter, checked against its target.
+    """
+    @staticmethod
+    def load(path: str, target: Model, *, progress: collections.abc.Callable[[float], None] | None = None) -> Drafter:
+        """
+        Maps and checks a drafter and puts its weights on the target's device. Raises FormatError, or
+        PairError with everything that does not fit. progress(fraction) may be None.
+        """
+    @property
+    def block(self) -> int: ...
+    @property
+    def bytes(self) -> int:
+        """
+        Size of the weights in memory.
+        """
+    @property
+    def confidence(self) -> bool: ...
+    @property
+    def contract(self) -> str: ...
+    @property
+    def file(self) -> GgufFile: ...
+    @property
+    def fingerprint(self) -> int: ...
+    @property
+    def hyperparameters(self) -> DrafterHyperparameters: ...
+    @property
+    def noise(self) -> int: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def stages(self) -> int: ...
+    @property
+    def taps(self) -> list[int]: ...
+
 class Session:
     """
     The native state of one conversation.
     """
     @staticmethod
-    def load(model: Model, path: str) -> Session: ...
-    def __init__(self, model: Model, *, context: int, kv_dtype: str = "f16") -> None: ...
+    def load(model: Model, path: str, *, drafter: Drafter | None = None) -> Session: ...
+    def __init__(
+        self, model: Model, *, context: int, kv_dtype: str = "f16", drafter: Drafter | None = None
+    ) -> None: ...
     def cancel(self) -> None: ...
     def clear_cancel(self) -> None: ...
+    def commit(self, rows: int) -> None:
+        """
+        Puts the first `rows` verified rows into the state.
+        """
+    def draft(self, anchor: int, *, shortlist: int = 0, sampler: Sampler | None = None, rng: Rng | None = None) -> dict:
+        """
+        Proposes a block after `anchor`: {tokens int32 [block], confidence float32 [block] or None,
+        q_probs float32 [block, width] or None for arg max proposals, q_ids int32 [block, width] or None for the
+        whole vocabulary}. A sampler draws from q, with `rng`; without one the proposals are the arg max.
+        """
+    def draft_trace(self) -> dict:
+        """
+        What the latest draft computed on the way: {hidden [block, hidden], base [block, vocab]}.
+        """
     def evaluate(
         self,
         tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32],
@@ -314,6 +429,13 @@ class Session:
     def rewind(self, position: int, progress: collections.abc.Callable[[int, int], None] | None = None) -> None: ...
     def sample(self, sampler: Sampler, rng: Rng) -> int: ...
     def save(self, path: str) -> None: ...
+    def verify(
+        self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]
+    ) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        Logits float32 [rows, vocab] of 1 to 16 rows at the frontier, which stays; a view that is valid until the
+        session's next call.
+        """
     @property
     def context(self) -> int: ...
     @property
@@ -321,10 +443,27 @@ class Session:
     @property
     def position(self) -> int: ...
     @property
-    def tokens(self) -> list[int]:
+    def tokens(self) -> numpy.typing.NDArray[numpy.int32]:
         """
-        A copy of the ids in the state.
+        A copy of the ids in the state, int32 [position].
         """
+
+def accept(
+    rule: str,
+    sampler: Sampler,
+    logits: numpy.ndarray,
+    tokens: numpy.ndarray,
+    q: numpy.ndarray,
+    ids: numpy.ndarray | None,
+    history: numpy.ndarray,
+    rng: Rng,
+) -> tuple[int, int]:
+    """
+    How many of the k proposals stand, and the token after them. The rule is "token", "match" or "block";
+    float32 logits [k + 1, vocab], int32 tokens [k], float32 q [k, vocab], or [k, width] with int32 ids
+    [k, width]; int32 history up to and including the anchor. Raises RequestError for what does not fit,
+    BackendError for NaN logits.
+    """
 
 def check_weights(file: GgufFile, hyperparameters: Hyperparameters) -> None:
     """
@@ -354,7 +493,15 @@ def philox4x32(
     The block function under Rng: four words of counter and two of key to four random words.
     """
 
+def read_drafter(file: GgufFile, target: Hyperparameters | None = None) -> DrafterHyperparameters:
+    """
+    Checks a drafter's file without loading it. Raises FormatError, or PairError with everything that does not
+    fit the target; without a target, numbers that the file leaves to it are 0.
+    """
+
 def read_hyperparameters(file: GgufFile) -> Hyperparameters:
     """
     Raises FormatError where the file is not a DS4 target, saying what it is.
     """
+
+commit: str = "1a8ac09"

@@ -89,7 +89,8 @@ class Session:
     @property
     def tokens(self) -> list[int]:
         """The ids in the state."""
-        return self._live.tokens.tolist()
+        ids: list[int] = self._live.tokens.tolist()
+        return ids
 
     @property
     def anchor(self) -> int | None:

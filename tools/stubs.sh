@@ -15,9 +15,11 @@ pybind11-stubgen --exit-code --root-suffix "" --output-dir "$work" ds4py._native
 }
 made=$work/ds4py/_native.pyi
 
-# pybind11 writes what it would convert; a caller should give the plain numbers. RUF013: `= None` says `| None`.
+# pybind11 writes what it would convert; a caller should give the plain numbers. RUF013: `= None` says `| None`; it
+# does not know our own classes.
 sed -i.bak -e 's/typing\.SupportsInt | typing\.SupportsIndex/int/g' \
-  -e 's/typing\.SupportsFloat | typing\.SupportsIndex/float/g' "$made"
+  -e 's/typing\.SupportsFloat | typing\.SupportsIndex/float/g' \
+  -e 's/: \([A-Z][A-Za-z]*\) = None/: \1 | None = None/g' "$made"
 ruff check --quiet --config "$root/pyproject.toml" --select I,RUF013 --unsafe-fixes --fix "$made"
 ruff format --quiet --config "$root/pyproject.toml" "$made"
 

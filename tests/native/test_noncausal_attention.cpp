@@ -124,7 +124,7 @@ CASE(noncausal_attention_over_an_f16_ring) {
 }
 
 CASE(noncausal_attention_over_a_ring_that_begins_anywhere) {
-    for (int64_t start = 0; start < 19; start++) {
+    for (int64_t start : {0, 1, 8, 18}) {
         for (int64_t visible : {0, 1, 11, 19}) {
             const Problem p(64, 2, 5, visible, start, GGML_TYPE_F16);
             CHECK_CLOSE(p.found(), p.wanted(), 5e-6);
