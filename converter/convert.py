@@ -1,0 +1,160 @@
+"""From a source to the outputs that are asked for; nothing is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ds4py.errors import FormatError, RequestError
+
+from . import contracts, metadata
+from .contracts import Contract
+from .imatrix import Imatrix
+from .plan import Output, Tensor
+from .presets import Types
+from .roles import Role, Slot, drafter_slots, role_of, target_slots
+from .source import names
+from .source.checkpoint import STAGE, Checkpoint
+from .source.gguf_file import GgufSource
+from .source.rows import Rows, Zeros
+from .source.tokenizer import tokenizer
+from .values import Metadata, u32
+
+CONFIDENCE = "mtp.{}.confidence_head.proj."
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for beside the paths: `name` is for `general.name`, None is the source's."""
+
+    types: Types
+    contract: Contract = Contract.DFLASH
+    imatrix: Imatrix | None = None
+    name: str | None = None
+    chat_template: Path | None = None
+
+
+def target(checkpoint: Checkpoint, path: Path, request: Request) -> Output:
+    """The target of a checkpoint. Raises FormatError naming the tensor or key that is wrong."""
+    config = checkpoint.config
+    tensors = []
+    for slot in target_slots(config):
+        pieces = names.target_pieces(checkpoint.naming, slot)
+        tensors.append(tensor(request, slot, slot.name, [checkpoint.rows(slot, piece) for piece in pieces]))
+    for layer in range(config.hash_layers):  # these do not select by score, so a bias has no use there
+        bias = Slot(f"blk.{layer}.exp_probs_b.bias", Role.VECTOR, (config.experts,))
+        checkpoint.drop(names.target_pieces(checkpoint.naming, bias)[0].name)
+    checkpoint.require_all_used(lambda name: not STAGE.match(name))
+    keys = {
+        **metadata.general("deepseek4", name_of(checkpoint, request), request.types.preset, checkpoint.folder),
+        **metadata.target(config),
+        **provenance(request),
+        **tokenizer(checkpoint.folder, config, request.chat_template),
+    }
+    return Output(path, keys, tensors)
+
+
+def drafter(checkpoint: Checkpoint, path: Path, request: Request) -> Output:
+    """The DSpark drafter of a checkpoint, in the contract asked for. Raises FormatError."""
+    check_drafter(checkpoint)
+    config, stages, contract = checkpoint.config, checkpoint.stages, request.contract
+    confidence = confidence_width(checkpoint)
+    bias = checkpoint.has(CONFIDENCE.format(stages - 1) + "bias")
+    tensors = []
+    for slot in drafter_slots(config, stages, confidence=confidence, bias=bias):
+        parts = [checkpoint.rows(slot, piece) for piece in names.drafter_pieces(slot, stages)]
+        tensors.append(tensor(request, slot, contracts.name_in(contract, slot.name, stages), parts))
+    checkpoint.require_all_used(lambda name: STAGE.match(name) is not None)
+    if contract == Contract.LUCEBOX:
+        tensors += missing_bias(request, confidence, bias)
+    keys = {
+        **metadata.general(
+            contracts.LAYOUTS[contract].architecture,
+            name_of(checkpoint, request) + " DSpark",
+            request.types.preset,
+            checkpoint.folder,
+        ),
+        **contracts.metadata(contract, config, stages, confidence=confidence),
+        **provenance(request),
+    }
+    if contract == Contract.DFLASH:  # the only one whose reader looks for a vocabulary
+        keys |= tokenizer(checkpoint.folder, config, request.chat_template)
+    return Output(path, keys, tensors)
+
+
+def requantised(source: GgufSource, path: Path, request: Request) -> Output:
+    """The same model with other types: names and metadata stay, but for what says how it was quantised."""
+    contract = contracts.recognise(set(source.tensors))
+    is_target = "token_embd.weight" in source.tensors and "blk.0.attn_q_a.weight" in source.tensors
+    if contract is None and not (is_target and source.architecture() == "deepseek4"):
+        raise FormatError(f"{source.paths[0]}: is neither a DeepSeek-V4 target nor a DSpark drafter")
+    tensors = []
+    for found in source.tensors.values():
+        inner = found.name if contract is None else contracts.canonical(contract, found.name)
+        role = role_of(inner)
+        if role is None:
+            raise FormatError(f"{source.paths[0]}: tensor '{found.name}' has no place in a DeepSeek-V4 model")
+        tensors.append(tensor(request, Slot(inner, role, found.shape), found.name, found.parts()))
+    keys: Metadata = {
+        **{key: value for key, value in source.metadata.items() if not key.startswith("quantize.imatrix.")},
+        "general.file_type": u32(int(request.types.preset.file_type)),
+        **provenance(request),
+    }
+    return Output(path, keys, tensors)
+
+
+def tensor(request: Request, slot: Slot, name: str, parts: Sequence[Rows]) -> Tensor:
+    """A slot's tensor with the type that is chosen for it."""
+    kind = request.types.choose(slot, name)
+    importance = None
+    if request.imatrix is not None and slot.role != Role.TOKEN_MAP:
+        importance = request.imatrix.rows_for(slot, name)
+    return Tensor(name, slot.shape, kind, tuple(parts), importance)
+
+
+def check_drafter(checkpoint: Checkpoint) -> None:
+    """Raises FormatError where the checkpoint has no DSpark drafter, saying what it has instead."""
+    folder, stages = checkpoint.folder, checkpoint.stages
+    if stages == 0:
+        raise FormatError(f"{folder}: has no drafter (no tensors 'mtp.N.*'); --dspark-only wants a DSpark checkpoint")
+    vanilla = next((name for name in ("e_proj", "h_proj", "enorm") if checkpoint.has(f"mtp.0.{name}.weight")), None)
+    if vanilla is not None and not checkpoint.has("mtp.0.main_proj.weight"):
+        raise FormatError(f"{folder}: holds a vanilla MTP block (tensor 'mtp.0.{vanilla}.weight'), not a DSpark drafter")
+    if checkpoint.config.dspark is None:
+        raise FormatError(f"{folder / 'config.json'}: key 'dspark_block_size' is missing, though there are tensors 'mtp.*'")
+    ratios = checkpoint.config.draft_ratios
+    if ratios and (len(ratios) < stages or any(ratios)):
+        raise FormatError(
+            f"{folder / 'config.json'}: key 'compress_ratios' ends in {list(ratios)}, wanted a 0 for each of the "
+            f"{stages} stages of the drafter"
+        )
+
+
+def confidence_width(checkpoint: Checkpoint) -> int | None:
+    """Columns of the confidence head, which sees the hidden state, with or without the Markov row; None: no head."""
+    config, name = checkpoint.config, CONFIDENCE.format(checkpoint.stages - 1) + "weight"
+    assert config.dspark is not None
+    if not checkpoint.has(name):
+        return None
+    width = checkpoint.entry(name).shape[-1:]
+    return config.hidden if width == (config.hidden,) else config.hidden + config.dspark.rank
+
+
+def missing_bias(request: Request, confidence: int | None, bias: bool) -> Iterable[Tensor]:
+    """lucebox wants a confidence head with a bias; where the checkpoint has none it is zero."""
+    if confidence is None:
+        raise RequestError("--contract lucebox wants a confidence head, and this drafter has none; take another contract")
+    if not bias:
+        name = contracts.name_in(Contract.LUCEBOX, "conf_proj.bias", 1)
+        yield tensor(request, Slot("conf_proj.bias", Role.VECTOR, (1,)), name, [Zeros(name, 1)])
+
+
+def provenance(request: Request) -> Metadata:
+    """What tells of the importance matrix."""
+    return {} if request.imatrix is None else request.imatrix.metadata()
+
+
+def name_of(checkpoint: Checkpoint, request: Request) -> str:
+    """The model's name: as given, else the folder's."""
+    return request.name or checkpoint.folder.resolve().name

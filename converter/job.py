@@ -1,0 +1,114 @@
+"""One conversion, as the command line asks for it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from ds4py.cli import exits
+from ds4py.cli.exits import UsageError
+from ds4py.cli.progress import Bar
+from ds4py.cli.table import size, table
+
+from . import convert, shards, writer
+from .contracts import Contract
+from .imatrix import read_imatrix
+from .plan import Output
+from .presets import PRESETS, Types, override
+from .shards import File
+from .source.checkpoint import Checkpoint
+from .source.gguf_file import GgufSource
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plans, says what will be written, writes."""
+    check_flags(args)
+    source = Path(args.source)
+    request = convert_request(args)
+    if source.is_dir():
+        checkpoint = Checkpoint(source)
+        outputs = from_checkpoint(args, checkpoint, request)
+        identity = checkpoint.identity()
+    else:
+        found = GgufSource(source)
+        outputs, identity = [convert.requantised(found, Path(args.output), request)], found.identity()
+    request.types.require_all_used()
+    limit = None if args.split is None else shards.size_limit(args.split)
+    files = [file for output in outputs for file in shards.files(output, limit)]
+    check_paths(args, files, outputs, source)
+    for line in [*request.types.notes, *(summary(output) for output in outputs)]:
+        note(args, line)
+    with Bar("converting", quiet=args.quiet) as bar:
+        threads = args.threads or len(os.sched_getaffinity(0))
+        writer.write(files, identity, threads, bar.update, lambda line: note(args, line))
+    for file in files:
+        note(args, f"wrote {file.path} ({size(file.size)})")
+    return exits.OK
+
+
+def convert_request(args: argparse.Namespace) -> convert.Request:
+    """The flags, checked, as the planner takes them."""
+    contract = Contract(args.contract or Contract.DFLASH.value)
+    return convert.Request(
+        types=Types(PRESETS[args.preset], [override(each) for each in args.types], narrow=contract == Contract.DS4),
+        contract=contract,
+        imatrix=None if args.imatrix is None else read_imatrix(Path(args.imatrix)),
+        name=args.name,
+        chat_template=None if args.chat_template is None else Path(args.chat_template),
+    )
+
+
+def from_checkpoint(args: argparse.Namespace, checkpoint: Checkpoint, request: convert.Request) -> list[Output]:
+    """The target, the drafter, or both."""
+    outputs = [] if args.dspark_only else [convert.target(checkpoint, Path(args.output), request)]
+    path = args.output if args.dspark_only else args.drafter
+    if path is not None:
+        outputs.append(convert.drafter(checkpoint, Path(path), request))
+    return outputs
+
+
+def check_flags(args: argparse.Namespace) -> None:
+    """Raises UsageError for flags that contradict one another or the source."""
+    if args.dspark_only and args.drafter is not None:
+        raise UsageError("--dspark-only writes the drafter to OUTPUT: leave --drafter out")
+    if args.contract is not None and not (args.dspark_only or args.drafter):
+        raise UsageError("--contract is about a drafter: add --dspark-only or --drafter FILE")
+    if not Path(args.source).is_dir():
+        for flag, given in (
+            ("--dspark-only", args.dspark_only), ("--drafter", args.drafter), ("--name", args.name),
+            ("--chat-template", args.chat_template),
+        ):  # fmt: skip
+            if given:
+                raise UsageError(f"{flag} wants a checkpoint folder; requantising a GGUF file keeps what it is")
+
+
+def check_paths(args: argparse.Namespace, files: list[File], outputs: list[Output], source: Path) -> None:
+    """Raises UsageError where an output would destroy something, or has nowhere to go."""
+    if len({output.path.absolute() for output in outputs}) < len(outputs):
+        raise UsageError("target and drafter cannot go to the same file")
+    for file in files:
+        if not file.path.parent.is_dir():
+            raise UsageError(f"{file.path.parent}: no such folder")
+        if file.path.exists() and source.is_file() and file.path.samefile(source):
+            raise UsageError(f"{file.path} is the source itself; write to another file")
+        if file.path.exists() and not args.overwrite:
+            raise UsageError(f"{file.path} exists; --overwrite replaces it")
+
+
+def summary(output: Output) -> str:
+    """What will be written, by type."""
+    groups: dict[str, list[int]] = {}
+    for tensor in output.tensors:
+        group = groups.setdefault(tensor.kind.name, [0, 0])
+        group[0] += 1
+        group[1] += tensor.nbytes
+    rows = [(kind, f"{count} tensors", size(nbytes)) for kind, (count, nbytes) in groups.items()]
+    return f"{output.path}:\n{table(rows)}"
+
+
+def note(args: argparse.Namespace, line: str) -> None:
+    """Prints one message for a person on standard error, unless `--quiet`."""
+    if not args.quiet:
+        print("deepseek4-quantize: " + line, file=sys.stderr, flush=True)

@@ -1,0 +1,138 @@
+"""Divides an output into the files that hold it, each with its header and the places of its tensors."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import gguf
+import numpy as np
+from gguf import GGUFValueType as Kind
+
+from ds4py.errors import RequestError
+
+from .plan import Output, Tensor
+from .values import Metadata, Value, u32
+
+ALIGNMENT = 32
+UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+MAX_SHARDS = 99_999
+
+
+@dataclass(frozen=True)
+class File:
+    """One file to write: its header, and its tensors with their offsets from the file's start."""
+
+    path: Path
+    header: bytes
+    tensors: tuple[Tensor, ...]
+    offsets: tuple[int, ...]
+    size: int
+
+    def fingerprint(self, source: Sequence[str]) -> str:
+        """Tells whether what was written earlier is what would be written now."""
+        digest = hashlib.sha256(self.header)
+        for tensor in self.tensors:
+            if tensor.importance is not None:
+                digest.update(tensor.importance)
+        digest.update("\n".join(source).encode())
+        return digest.hexdigest()
+
+
+def files(output: Output, limit: int | None = None) -> list[File]:
+    """The files of an output: one, or shards of at most `limit` bytes each. Raises RequestError for a limit that a
+    single tensor exceeds."""
+    whole = header(output.metadata, output.tensors)
+    if limit is None or len(whole) + padded_size(output.tensors) <= limit:
+        return [file(output.path, whole, output.tensors)]
+    groups = divide(output.tensors, limit - len(whole) - ALIGNMENT, limit)
+    if len(groups) > MAX_SHARDS:
+        raise RequestError(f"--split {limit} gives {len(groups)} shards, more than the format can number; split larger")
+    found = []
+    for number, group in enumerate(groups):
+        keys = split_keys(number, len(groups), len(output.tensors))
+        if number == 0:
+            keys = {**output.metadata, **keys}
+        found.append(file(shard_path(output.path, number, len(groups)), header(keys, group), group))
+    return found
+
+
+def divide(tensors: Sequence[Tensor], room: int, limit: int) -> list[list[Tensor]]:
+    """Tensors in their order, as many in a group as `room` bytes hold."""
+    groups: list[list[Tensor]] = [[]]
+    used = 0
+    for tensor in tensors:
+        size = padded(tensor.nbytes)
+        if size > room:
+            raise RequestError(f"--split {limit} is too small for '{tensor.name}', which has {tensor.nbytes} bytes")
+        if used + size > room:
+            groups.append([])
+            used = 0
+        groups[-1].append(tensor)
+        used += size
+    return groups
+
+
+def split_keys(number: int, count: int, tensors: int) -> Metadata:
+    """What llama.cpp looks for in a shard, with its types."""
+    return {
+        "split.no": Value(number, Kind.UINT16),
+        "split.count": Value(count, Kind.UINT16),
+        "split.tensors.count": Value(tensors, Kind.INT32),
+    }
+
+
+def shard_path(path: Path, number: int, count: int) -> Path:
+    """`NAME-00001-of-00003.gguf`, the name by which the shards find one another; numbers in names begin with 1."""
+    return path.with_name(f"{path.name.removesuffix('.gguf')}-{number + 1:05}-of-{count:05}.gguf")
+
+
+def file(path: Path, head: bytes, tensors: Sequence[Tensor]) -> File:
+    """Places the tensors one after the other behind the header."""
+    place, offsets = padded(len(head)), []
+    for tensor in tensors:
+        offsets.append(place)
+        place += padded(tensor.nbytes)
+    return File(path, head, tuple(tensors), tuple(offsets), place)
+
+
+def header(metadata: Metadata, tensors: Sequence[Tensor]) -> bytes:
+    """Everything before the data, written by the format's own library."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "header"
+        writer = gguf.GGUFWriter(path, arch="")
+        writer.kv_data[0].clear()  # the architecture comes with the other keys, and shards have none
+        for key, value in {**metadata, "general.alignment": u32(ALIGNMENT)}.items():
+            writer.add_key_value(key, value.value, value.kind, sub_type=value.element)
+        for tensor in tensors:
+            writer.add_tensor_info(tensor.name, tensor.shape, np.dtype(np.float32), tensor.nbytes, tensor.kind)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        writer.close()
+        return path.read_bytes()
+
+
+def padded(size: int) -> int:
+    """Rounded up to the format's alignment."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def padded_size(tensors: Sequence[Tensor]) -> int:
+    """Bytes of the tensors in a file."""
+    return ALIGNMENT + sum(padded(tensor.nbytes) for tensor in tensors)
+
+
+def size_limit(text: str) -> int:
+    """Bytes of `48G`, `500M` and the like, in powers of 1000 as llama.cpp's tool counts. Raises RequestError."""
+    digits, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    try:
+        found = int(float(digits) * (UNITS[unit] if unit else 1))
+    except (ValueError, KeyError, OverflowError):
+        found = 0
+    if found < 1:
+        raise RequestError(f"--split '{text}': wanted a size such as 48G or 500M")
+    return found

@@ -1,0 +1,1 @@
+"""Where weights come from: a checkpoint directory, or a GGUF file."""

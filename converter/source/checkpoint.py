@@ -1,0 +1,180 @@
+"""A checkpoint folder: which shard holds which tensor, and the tensors as rows of the right number format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+
+from ds4py.errors import FormatError
+
+from .. import quantise
+from ..roles import EXPERTS, Role, Slot
+from .config import Config, load, read_config
+from .fp4 import BLOCK as FP4_BLOCK
+from .fp4 import Fp4
+from .fp8 import BLOCK as FP8_BLOCK
+from .fp8 import Fp8
+from .names import Naming, Piece, recognise
+from .rows import PLAIN, Rows, Stored, TokenMap
+from .safetensors import Entry, read_header
+
+INDEX = "model.safetensors.index.json"
+STAGE = re.compile(r"mtp\.(\d+)\.")
+UNUSED = re.compile(r".*(gate\.bias_vl|rotary_emb\..*inv_freq)$")
+"""Tensors of a target that no text model needs."""
+SCALE_TYPES = ("F8_E8M0", "U8", "F32")
+
+
+class Checkpoint:
+    """Tensors by name; a shard is opened when a tensor of it is asked for, and stays open.
+
+    Raises FormatError naming the tensor or the file that is wrong, OSError for one that cannot be read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.config: Config = read_config(folder)
+        self._shards: dict[str, dict[str, Entry]] = {}
+        self._file_of = self._read_index()
+        self._used: set[str] = set()
+
+    @cached_property
+    def naming(self) -> Naming:
+        """Who named the target's tensors."""
+        return recognise([name for name in self._file_of if not STAGE.match(name)])
+
+    @cached_property
+    def stages(self) -> int:
+        """Stages of the drafter, by their tensors; 0 where there is none."""
+        numbers = {int(match[1]) for match in map(STAGE.match, self._file_of) if match}
+        if numbers != set(range(len(numbers))):
+            raise FormatError(f"{self.folder}: has drafter stages {sorted(numbers)}, wanted 0, 1, 2, ... without a gap")
+        return len(numbers)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a tensor."""
+        return name in self._file_of
+
+    def entry(self, name: str) -> Entry:
+        """The description of a tensor, which counts as used."""
+        file = self._file_of.get(name)
+        if file is None:
+            raise FormatError(f"{self.folder}: tensor '{name}' is missing; a shard or the index is incomplete")
+        found = self._open(file, name).get(name)
+        if found is None:
+            raise FormatError(f"{self.folder / file}: tensor '{name}' is missing, though the index says it is there")
+        self._used.add(name)
+        return found
+
+    def rows(self, slot: Slot, piece: Piece) -> Rows:
+        """One matrix of a slot, checked against what the configuration asks for."""
+        entry = self.entry(piece.name)
+        if slot.role == Role.TOKEN_MAP:
+            require(entry, piece.shape, ("I64", "I32"))
+            return TokenMap(entry, self.config.experts)
+        if entry.dtype == "F8_E4M3" and is_matrix(slot):
+            return self._fp8(entry, piece)
+        if entry.dtype in ("I8", "U8") and slot.role in EXPERTS:
+            return self._fp4(entry, piece)
+        require(entry, piece.shape, tuple(PLAIN))
+        kind, columns = PLAIN[entry.dtype], piece.shape[-1]
+        offset = entry.offset + piece.first * quantise.row_bytes(kind, columns)
+        return Stored(entry.name, entry.shard, offset, kind, piece.rows, columns)
+
+    def require_all_used(self, belongs: Callable[[str], bool]) -> None:
+        """Raises FormatError for a tensor that `belongs` to what was converted, but has no place in it."""
+        extra = [name for name in self._names() if belongs(name) and name not in self._used and not UNUSED.match(name)]
+        if extra:
+            more = f" and {len(extra) - 1} more" if len(extra) > 1 else ""
+            raise FormatError(
+                f"{self.folder}: tensor '{min(extra)}'{more} has no place in the model that config.json describes"
+            )
+
+    def drop(self, name: str) -> None:
+        """Lets a tensor be there without a use."""
+        self._used.add(name)
+
+    def identity(self) -> list[str]:
+        """What tells whether the opened shards are still the same: their names, sizes and times."""
+        paths = [self.folder / "config.json", *(self.folder / file for file in sorted(self._shards))]
+        return [f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in paths]
+
+    def _fp8(self, weight: Entry, piece: Piece) -> Rows:
+        require(weight, piece.shape, ("F8_E4M3",))
+        rows, columns = piece.shape
+        scale = self._scale(weight)
+        require(scale, (-(-rows // FP8_BLOCK), -(-columns // FP8_BLOCK)), SCALE_TYPES)
+        return Fp8(weight, scale)
+
+    def _fp4(self, weight: Entry, piece: Piece) -> Rows:
+        rows, columns = piece.shape
+        if columns % FP4_BLOCK:
+            raise FormatError(f"tensor '{weight.name}' has rows of {columns}, wanted a multiple of {FP4_BLOCK} for FP4")
+        require(weight, (rows, columns // 2), ("I8", "U8"))
+        scale = self._scale(weight)
+        require(scale, (rows, columns // FP4_BLOCK), ("F8_E8M0", "U8"))
+        return Fp4(weight, scale)
+
+    def _scale(self, weight: Entry) -> Entry:
+        names = (weight.name.removesuffix(".weight") + ".scale", weight.name + "_scale_inv")
+        name = next((name for name in names if self.has(name)), None)
+        if name is None:
+            raise FormatError(
+                f"{self.folder}: tensor '{names[0]}' is missing, wanted the scale of '{weight.name}' ({weight.dtype})"
+            )
+        return self.entry(name)
+
+    def _read_index(self) -> dict[str, str]:
+        path = self.folder / INDEX
+        if path.exists():
+            found = load(path).get("weight_map")
+            if not isinstance(found, dict) or not all(is_file_name(file) for file in found.values()):
+                raise FormatError(f"{path}: key 'weight_map' is not a map from tensors to files of this folder")
+            return found
+        files = sorted(file.name for file in self.folder.glob("*.safetensors"))
+        if not files:
+            raise FormatError(f"{self.folder}: has no safetensors files")
+        where: dict[str, str] = {}
+        for file in files:
+            for name in self._open(file, file):
+                if name in where:
+                    raise FormatError(f"{self.folder}: tensor '{name}' is both in {where[name]} and in {file}")
+                where[name] = file
+        return where
+
+    def _open(self, file: str, wanted: str) -> dict[str, Entry]:
+        if file not in self._shards:
+            path = self.folder / file
+            if not path.is_file():
+                raise FormatError(f"{path}: missing; it holds tensor '{wanted}'")
+            self._shards[file] = read_header(path)
+        return self._shards[file]
+
+    def _names(self) -> Iterable[str]:
+        """All names of the index and of the opened shards."""
+        return set(self._file_of).union(*self._shards.values())
+
+
+def is_matrix(slot: Slot) -> bool:
+    """Whether a slot may be stored with scales: vectors and what the model adds to scores never are."""
+    return slot.role not in (Role.VECTOR, Role.HC, Role.APE, Role.CONFIDENCE, Role.TOKEN_MAP)
+
+
+def is_file_name(file: object) -> bool:
+    """A name within the folder, and not a way out of it."""
+    return isinstance(file, str) and Path(file).name == file
+
+
+def require(entry: Entry, shape: tuple[int, ...], dtypes: tuple[str, ...]) -> None:
+    """Raises FormatError naming the tensor when its shape or dtype is another."""
+    if entry.dtype not in dtypes:
+        raise FormatError(
+            f"{entry.shard.path}: tensor '{entry.name}' is of dtype {entry.dtype}, wanted {' or '.join(dtypes)}"
+        )
+    if entry.shape != shape:
+        raise FormatError(
+            f"{entry.shard.path}: tensor '{entry.name}' has shape {list(entry.shape)}, wanted {list(shape)} "
+            "(by config.json)"
+        )

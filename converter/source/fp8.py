@@ -1,0 +1,74 @@
+"""FP8 E4M3 matrices with one scale for each 128 x 128 block."""
+
+from __future__ import annotations
+
+import numpy as np
+from gguf import GGMLQuantizationType as Type
+from numpy.typing import NDArray
+
+from ds4py.errors import FormatError
+
+from .rows import not_finite
+from .safetensors import Entry
+
+BLOCK = 128
+MASK = 0x87F0_0000
+"""Sign, and the seven bits of E4M3 where F32 has the lower bits of its exponent and the upper ones of its mantissa."""
+BIAS = np.float32(2.0**120)
+"""What such an F32 lacks to E4M3's value: the exponents' biases are 127 and 7."""
+MAX_SCALE = 2.0**119
+"""The greatest scale with which every E4M3 value fits F32."""
+
+
+class Fp8:
+    """`weight` [rows, columns] of E4M3 codes, `scale` [ceil(rows/128), ceil(columns/128)], E8M0 or F32."""
+
+    kind: Type | None = None
+
+    def __init__(self, weight: Entry, scale: Entry) -> None:
+        self.name = weight.name
+        self.rows, self.columns = weight.shape
+        self._weight = weight
+        self._scale = read_scales(scale)
+
+    def blocks(self, first: int, count: int) -> NDArray[np.uint8]:
+        """ggml has no such type."""
+        raise TypeError(f"{self.name} is FP8")
+
+    def floats(self, first: int, count: int) -> NDArray[np.float32]:
+        """As Rows.floats; exact where the scales are powers of two."""
+        entry = self._weight
+        codes = entry.shard.read(entry.offset + first * self.columns, count * self.columns)
+        out = decode(self.name, codes.reshape(count, self.columns))
+        rows = np.arange(first, first + count) // BLOCK
+        for block in range(self._scale.shape[1]):
+            out[:, block * BLOCK : (block + 1) * BLOCK] *= self._scale[rows, block, None]
+        return out
+
+
+def decode(name: str, codes: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """The values of E4M3 codes. Raises FormatError for the codes that mean NaN; there are none for infinity."""
+    if ((codes & 0x7F) == 0x7F).any():
+        raise not_finite(name)
+    bits = codes.view(np.int8).astype(np.int32).view(np.uint32)  # widened with the sign in every upper bit
+    bits <<= 20
+    bits &= MASK
+    out = bits.view(np.float32)
+    out *= BIAS
+    return out
+
+
+def read_scales(scale: Entry) -> NDArray[np.float32]:
+    """The scales as F32. Raises FormatError for NaN, and for those with which a value would not fit F32."""
+    raw = scale.shard.read(scale.offset, scale.nbytes)
+    values = raw.view("<f4") if scale.dtype == "F32" else e8m0(raw)
+    if not (np.abs(values) <= MAX_SCALE).all():
+        raise FormatError(f"tensor '{scale.name}' holds a scale that is NaN or above 2^119; download the file again")
+    return values.reshape(scale.shape)
+
+
+def e8m0(codes: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """2^(code - 127), and NaN for 255."""
+    values = np.ldexp(np.float32(1), codes.astype(np.int32) - 127)
+    values[codes == 255] = np.nan
+    return values

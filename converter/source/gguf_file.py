@@ -1,0 +1,88 @@
+"""A GGUF file as a source: its metadata as it is, and its tensors as rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gguf
+import numpy as np
+from gguf import GGMLQuantizationType as Type
+from gguf import GGUFValueType as Kind
+
+from ds4py import _native
+from ds4py.errors import FormatError
+
+from .. import quantise
+from ..values import Metadata, Value
+from .rows import Rows, Stored
+from .safetensors import Shard
+
+SPLIT = ("split.no", "split.count", "split.tensors.count")
+"""Keys that say how a file was cut up."""
+
+
+class GgufTensor:
+    """One tensor; `shape` has the outermost dimension first."""
+
+    def __init__(self, shard: Shard, found: gguf.ReaderTensor) -> None:
+        self.name = str(found.name)
+        self.kind = Type(found.tensor_type)
+        self.shape = tuple(int(size) for size in reversed(found.shape))
+        self.nbytes = int(found.n_bytes)
+        self._shard, self._offset = shard, int(found.data_offset)
+
+    def parts(self) -> tuple[Rows, ...]:
+        """Its matrices: one for each expert where there are several."""
+        columns = self.shape[-1]
+        rows = self.shape[-2] if len(self.shape) > 1 else 1
+        matrices = int(np.prod(self.shape[:-2], dtype=np.int64))
+        size = rows * quantise.row_bytes(self.kind, columns)
+        return tuple(
+            Stored(self.name, self._shard, self._offset + matrix * size, self.kind, rows, columns)
+            for matrix in range(matrices)
+        )
+
+
+class GgufSource:
+    """A file, or all shards of a split one whichever is named; validated as a whole. Raises FormatError."""
+
+    def __init__(self, path: Path) -> None:
+        self.paths = [Path(each) for each in _native.GgufFile.open(path).paths]
+        self.metadata: Metadata = {}
+        self.tensors: dict[str, GgufTensor] = {}
+        for each in self.paths:
+            reader, shard = gguf.GGUFReader(each), Shard(each)
+            if not self.metadata:
+                self.metadata = read_metadata(reader)
+            self.tensors |= {str(found.name): GgufTensor(shard, found) for found in reader.tensors}
+
+    def value(self, key: str) -> object:
+        """A key's value, or None where there is none."""
+        found = self.metadata.get(key)
+        return None if found is None else found.value
+
+    def architecture(self) -> str:
+        """Raises FormatError where the file does not say."""
+        found = self.value("general.architecture")
+        if not isinstance(found, str):
+            raise FormatError(f"{self.paths[0]}: key 'general.architecture' is missing")
+        return found
+
+    def identity(self) -> list[str]:
+        """What tells whether the file is still the same."""
+        return [f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in self.paths]
+
+
+def read_metadata(reader: gguf.GGUFReader) -> Metadata:
+    """The keys with their types; what the format itself or a split adds is left out."""
+    found: Metadata = {}
+    for key, entry in reader.fields.items():
+        if key.startswith("GGUF.") or key in SPLIT:
+            continue
+        kinds = [Kind(kind) for kind in entry.types]
+        value = entry.contents()
+        if kinds[0] != Kind.ARRAY:
+            found[key] = Value(value, kinds[0])
+        elif len(value):  # an empty array has no type of its elements left
+            found[key] = Value(list(value), Kind.ARRAY, kinds[-1])
+    return found

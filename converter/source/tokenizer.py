@@ -1,0 +1,109 @@
+"""The `tokenizer.*` keys, from the tokenizer files of a checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gguf import GGUFValueType as Kind
+
+from ds4py.errors import FormatError
+from ds4py.tokenizer.encoder import SPLITS
+from ds4py.tokenizer.vocabulary import TokenType
+
+from ..values import Metadata, array, flag, text, u32
+from .config import Config, load
+
+PRE = "joyai-llm"
+"""llama.cpp's name for DeepSeek-V4's pre-tokenizer."""
+
+KEYS = {"bos": "bos", "eos": "eos", "pad": "padding"}
+
+
+def tokenizer(folder: Path, config: Config, template: Path | None = None) -> Metadata:
+    """The keys; `template` is a Jinja file to use instead of the checkpoint's chat template.
+
+    Without `tokenizer.json` the file takes token ids alone. Raises FormatError for a tokenizer that is not
+    DeepSeek's, or that does not fit the model.
+    """
+    path = folder / "tokenizer.json"
+    if not path.exists():
+        return {"tokenizer.ggml.model": text("none"), **special_ids(config, {})}
+    settings = load(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").exists() else {}
+    found = load(path)
+    check_splits(path, found.get("pre_tokenizer"))
+    tokens, types = vocabulary(path, found, config.vocab)
+    keys = {
+        "tokenizer.ggml.model": text("gpt2"),
+        "tokenizer.ggml.pre": text(PRE),
+        "tokenizer.ggml.tokens": array(tokens, Kind.STRING),
+        "tokenizer.ggml.token_type": array(types, Kind.INT32),
+        "tokenizer.ggml.merges": array(merges(path, found["model"]), Kind.STRING),
+        **special_ids(config, {token: place for place, token in enumerate(tokens)}, settings),
+        "tokenizer.ggml.add_bos_token": flag(settings.get("add_bos_token") is True),
+    }
+    chat = chat_template(folder, settings, template)
+    return keys if chat is None else {**keys, "tokenizer.chat_template": text(chat)}
+
+
+def check_splits(path: Path, found: Any) -> None:
+    """Raises FormatError unless the pre-tokenizer's rules are the ones that `PRE` stands for."""
+    steps = found.get("pretokenizers", []) if isinstance(found, dict) else []
+    rules = tuple(step.get("pattern", {}).get("Regex") for step in steps if step.get("type") == "Split")
+    if rules != SPLITS:
+        raise FormatError(f"{path}: its pre-tokenizer is not DeepSeek-V4's, wanted the splits known as '{PRE}'")
+
+
+def vocabulary(path: Path, found: dict[str, Any], size: int) -> tuple[list[str], list[int]]:
+    """Tokens by id and their types; ids that no token has are filled up, as the embedding has rows for them."""
+    tokens, types = [f"[PAD{place}]" for place in range(size)], [int(TokenType.UNUSED)] * size
+    try:
+        model, added = found["model"]["vocab"], found.get("added_tokens", [])
+        entries = [(place, token, TokenType.NORMAL) for token, place in model.items()]
+        entries += [(token["id"], token["content"], added_type(token)) for token in added]
+    except (KeyError, TypeError, AttributeError):
+        raise FormatError(f"{path}: has no byte-pair vocabulary with added tokens") from None
+    for place, token, kind in entries:
+        if type(place) is not int or not 0 <= place < size:
+            raise FormatError(f"{path}: token {token!r} has id {place}, but config.json has a vocab_size of {size}")
+        tokens[place], types[place] = token, int(kind)
+    return tokens, types
+
+
+def added_type(token: dict[str, Any]) -> TokenType:
+    """Control for the tokens that structure a text; the flag alone misses role markers, so the look counts as well."""
+    content = token["content"]
+    markers = (("<｜", "｜>"), ("<|", "|>"))
+    looks_special = any(content.startswith(left) and content.endswith(right) for left, right in markers)
+    return TokenType.CONTROL if token.get("special") or looks_special else TokenType.USER_DEFINED
+
+
+def merges(path: Path, model: dict[str, Any]) -> list[str]:
+    """The merges as "left right", in whichever way they are written down."""
+    found = model.get("merges")
+    if not isinstance(found, list) or not found:
+        raise FormatError(f"{path}: has no merges, wanted byte-pair encoding")
+    return [each if isinstance(each, str) else " ".join(each) for each in found]
+
+
+def special_ids(config: Config, places: dict[str, int], settings: dict[str, Any] | None = None) -> Metadata:
+    """Begin, end and padding: by their texts in the tokenizer's settings, else by the ids in config.json."""
+    keys: Metadata = {}
+    for name, key in KEYS.items():
+        token = (settings or {}).get(f"{name}_token")
+        content = token.get("content") if isinstance(token, dict) else token
+        place = places.get(content, config.token_ids.get(name)) if content else config.token_ids.get(name)
+        if place is not None and 0 <= place < config.vocab:
+            keys[f"tokenizer.ggml.{key}_token_id"] = u32(place)
+    return keys
+
+
+def chat_template(folder: Path, settings: dict[str, Any], given: Path | None) -> str | None:
+    """The template that was given, or the checkpoint's own: a Jinja file, or a text in the tokenizer's settings."""
+    path = given or folder / "chat_template.jinja"
+    if path.exists() or given is not None:
+        return path.read_text(encoding="utf-8")
+    found = settings.get("chat_template")
+    if isinstance(found, list):  # several by name
+        found = next((each.get("template") for each in found if each.get("name") == "default"), None)
+    return found if isinstance(found, str) else None

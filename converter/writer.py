@@ -1,0 +1,164 @@
+"""Writes files under temporary names, slabs in parallel, and renames them when all of them are complete."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import journal
+from .journal import Journal
+from .plan import Slab
+from .shards import File
+
+Progress = Callable[[int, int], None]
+"""Called with elements done and elements in all."""
+
+IN_FLIGHT = 2
+"""Slabs a thread that are waiting or being worked on: bounds memory."""
+
+
+@dataclass
+class Work:
+    """A file that is being written."""
+
+    file: File
+    fd: int
+    journal: Journal
+    done: set[int]
+
+    def slabs(self) -> Iterator[tuple[int, Slab]]:
+        """What is left to do, by the tensor's number."""
+        for number, tensor in enumerate(self.file.tensors):
+            if number not in self.done:
+                for slab in tensor.slabs():
+                    yield number, slab
+
+    def write(self, number: int, slab: Slab) -> None:
+        """Makes one slab and puts it into its place."""
+        data = memoryview(self.file.tensors[number].bytes_of(slab))
+        place = self.file.offsets[number] + slab.offset
+        while len(data):
+            count = os.pwrite(self.fd, data, place)
+            data, place = data[count:], place + count
+
+
+def write(files: Sequence[File], source: Sequence[str], threads: int, progress: Progress, note: Callable[[str], None]) -> None:
+    """Writes all files, or none.
+
+    An interrupted run (KeyboardInterrupt) keeps what it has, and the next one for the same files goes on from there;
+    `source` identifies what they are made from. After any other failure nothing is left behind. Raises FormatError
+    for values that cannot be converted, OSError for a disk that is full.
+    """
+    require_space(files, [file.fingerprint(source) for file in files])
+    works: list[Work] = []
+    try:
+        for file in files:
+            works.append(begin(file, file.fingerprint(source), note))
+        run(works, threads, progress)
+        for work in works:
+            os.fsync(work.fd)
+    except KeyboardInterrupt:
+        for work in works:
+            work.journal.flush()
+        raise
+    except BaseException:
+        for file in files:
+            remove(file)
+        raise
+    finally:
+        for work in works:
+            os.close(work.fd)
+    for file in files:
+        os.replace(partial(file), file.path)
+        log(file).unlink()
+
+
+def begin(file: File, fingerprint: str, note: Callable[[str], None]) -> Work:
+    """Opens a file under its temporary name, with what an earlier run left there, and writes its header."""
+    done = finished(file, fingerprint)
+    if done:
+        note(f"going on with {file.path.name}: {len(done)} of {len(file.tensors)} tensors are there")
+    fd = os.open(partial(file), os.O_RDWR | os.O_CREAT | (0 if done else os.O_TRUNC), 0o666)
+    os.ftruncate(fd, file.size)
+    os.pwrite(fd, file.header, 0)
+    record = Journal(log(file), fingerprint, fd)
+    for number in done:
+        record.done(number, 0)
+    record.flush()
+    return Work(file, fd, record, done)
+
+
+def run(works: Sequence[Work], threads: int, progress: Progress) -> None:
+    """Works on all slabs; few are under way at any time, so that memory stays small whatever the size."""
+    left = {(id(work), number): tensor.slab_count for work in works for number, tensor in enumerate(work.file.tensors)}
+    total = sum(tensor.elements for work in works for tensor in work.file.tensors)
+    done = sum(work.file.tensors[number].elements for work in works for number in work.done)
+    todo = ((work, number, slab) for work in works for number, slab in work.slabs())
+    pending: dict[Future[None], tuple[Work, int, Slab]] = {}
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            while True:
+                while len(pending) < IN_FLIGHT * threads and (item := next(todo, None)) is not None:
+                    work, number, slab = item
+                    pending[pool.submit(work.write, number, slab)] = item
+                if not pending:
+                    return
+                for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                    work, number, slab = pending.pop(future)
+                    future.result()
+                    done += slab.count * work.file.tensors[number].columns
+                    left[id(work), number] -= 1
+                    if left[id(work), number] == 0:
+                        work.journal.done(number, work.file.tensors[number].nbytes)
+                progress(done, total)
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+def finished(file: File, fingerprint: str) -> set[int]:
+    """The tensors that an earlier run left complete."""
+    path = partial(file)
+    if not path.exists() or path.stat().st_size != file.size:
+        return set()
+    return journal.read(log(file), fingerprint)
+
+
+def require_space(files: Sequence[File], fingerprints: Sequence[str]) -> None:
+    """Raises OSError where a disk has less room than the files still need."""
+    needed: dict[Path, int] = {}
+    for file, fingerprint in zip(files, fingerprints, strict=True):
+        done = finished(file, fingerprint)
+        there = sum(file.tensors[number].nbytes for number in done)
+        folder = file.path.parent
+        needed[folder] = needed.get(folder, 0) + file.size - there
+        if not done:
+            remove(file)
+    for folder, size in needed.items():
+        free = shutil.disk_usage(folder).free
+        if size > free:
+            short = f"the output needs {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free"
+            raise OSError(errno.ENOSPC, short, str(folder))
+
+
+def partial(file: File) -> Path:
+    """The temporary name."""
+    return file.path.with_name(file.path.name + ".partial")
+
+
+def log(file: File) -> Path:
+    """The journal's name."""
+    return file.path.with_name(file.path.name + ".partial.journal")
+
+
+def remove(file: File) -> None:
+    """Takes away what an unfinished run left."""
+    for path in (partial(file), log(file)):
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
