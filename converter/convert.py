@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gguf import GGMLQuantizationType as Type
+
 from ds4py.errors import FormatError, RequestError
 
-from . import contracts, metadata
+from . import contracts, metadata, quantise
 from .contracts import Contract
 from .imatrix import Imatrix
 from .plan import Output, Tensor
@@ -95,6 +97,8 @@ def requantised(source: GgufSource, path: Path, request: Request) -> Output:
         role = role_of(inner)
         if role is None:
             raise FormatError(f"{source.paths[0]}: tensor '{found.name}' has no place in a DeepSeek-V4 model")
+        if not (found.kind == Type.I32 if role == Role.TOKEN_MAP else quantise.has_values(found.kind)):
+            raise FormatError(f"{source.paths[0]}: tensor '{found.name}' is of type {found.kind.name}: no {role.value}")
         tensors.append(tensor(request, Slot(inner, role, found.shape), found.name, found.parts()))
     keys: Metadata = {
         **{key: value for key, value in source.metadata.items() if not key.startswith("quantize.imatrix.")},
@@ -120,9 +124,13 @@ def check_drafter(checkpoint: Checkpoint) -> None:
         raise FormatError(f"{folder}: has no drafter (no tensors 'mtp.N.*'); --dspark-only wants a DSpark checkpoint")
     vanilla = next((name for name in ("e_proj", "h_proj", "enorm") if checkpoint.has(f"mtp.0.{name}.weight")), None)
     if vanilla is not None and not checkpoint.has("mtp.0.main_proj.weight"):
-        raise FormatError(f"{folder}: holds a vanilla MTP block (tensor 'mtp.0.{vanilla}.weight'), not a DSpark drafter")
+        raise FormatError(
+            f"{folder}: holds a vanilla MTP block (tensor 'mtp.0.{vanilla}.weight'), not a DSpark drafter"
+        )
     if checkpoint.config.dspark is None:
-        raise FormatError(f"{folder / 'config.json'}: key 'dspark_block_size' is missing, though there are tensors 'mtp.*'")
+        raise FormatError(
+            f"{folder / 'config.json'}: key 'dspark_block_size' is missing, though there are tensors 'mtp.*'"
+        )
     ratios = checkpoint.config.draft_ratios
     if ratios and (len(ratios) < stages or any(ratios)):
         raise FormatError(
@@ -144,7 +152,9 @@ def confidence_width(checkpoint: Checkpoint) -> int | None:
 def missing_bias(request: Request, confidence: int | None, bias: bool) -> Iterable[Tensor]:
     """lucebox wants a confidence head with a bias; where the checkpoint has none it is zero."""
     if confidence is None:
-        raise RequestError("--contract lucebox wants a confidence head, and this drafter has none; take another contract")
+        raise RequestError(
+            "--contract lucebox wants a confidence head, and this drafter has none; take another contract"
+        )
     if not bias:
         name = contracts.name_in(Contract.LUCEBOX, "conf_proj.bias", 1)
         yield tensor(request, Slot("conf_proj.bias", Role.VECTOR, (1,)), name, [Zeros(name, 1)])

@@ -87,7 +87,8 @@ class Tensor:
     def _weights(self, part: int) -> NDArray[np.float32] | None:
         if self.importance is None:
             return None
-        return self.importance[part if len(self.importance) > 1 else 0]
+        weights: NDArray[np.float32] = self.importance[part if len(self.importance) > 1 else 0]
+        return weights
 
 
 @dataclass

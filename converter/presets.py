@@ -54,7 +54,9 @@ class Preset:
 
 
 PRESETS = {
-    "q2": Preset("IQ2_XXS gate and up, Q2_K down, the rest Q8_0", LlamaFileType.MOSTLY_IQ2_XXS, Type.IQ2_XXS, Type.Q2_K),
+    "q2": Preset(
+        "IQ2_XXS gate and up, Q2_K down, the rest Q8_0", LlamaFileType.MOSTLY_IQ2_XXS, Type.IQ2_XXS, Type.Q2_K
+    ),
     "q4": Preset("Q4_K experts, the rest Q8_0", LlamaFileType.MOSTLY_Q4_K_S, Type.Q4_K, Type.Q4_K),
     "mxfp4": Preset(
         "MXFP4 experts, bit for bit where the source has FP4; the rest Q8_0, embedding and head BF16",

@@ -79,8 +79,8 @@ def quantise(kind: Type, x: NDArray[np.float32], importance: NDArray[np.float32]
     out = np.empty(rows * row_bytes(kind, columns), np.uint8)
     if importance is None and _ggml().ggml_quantize_requires_imatrix(int(kind)):
         importance = np.ones(columns, np.float32)
-    weights = _ffi.NULL if importance is None else _ffi.from_buffer("float[]", importance)
-    source, target = _ffi.from_buffer("float[]", x), _ffi.from_buffer(out, require_writable=True)
+    weights = _ffi.NULL if importance is None else _ffi.from_buffer("float[]", importance.data)
+    source, target = _ffi.from_buffer("float[]", x.data), _ffi.from_buffer(out.data, require_writable=True)
     written = _ggml().ggml_quantize_chunk(int(kind), source, target, 0, rows, columns, weights)
     assert written == out.nbytes
     return out
@@ -92,8 +92,8 @@ def dequantise(kind: Type, data: NDArray[np.uint8], columns: int) -> NDArray[np.
         return data.view(np.float32).reshape(-1, columns)
     rows = data.nbytes // row_bytes(kind, columns)
     out = np.empty((rows, columns), np.float32)
-    target = _ffi.from_buffer("float[]", out, require_writable=True)
-    _ggml().ggml_get_type_traits(int(kind)).to_float(_ffi.from_buffer(data), target, rows * columns)
+    target = _ffi.from_buffer("float[]", out.data, require_writable=True)
+    _ggml().ggml_get_type_traits(int(kind)).to_float(_ffi.from_buffer(data.data), target, rows * columns)
     return out
 
 
@@ -110,4 +110,4 @@ def is_finite(kind: Type, data: NDArray[np.uint8]) -> bool:
     if kind in EXPONENT:
         mask = EXPONENT[kind]
         return not ((data.view(np.uint16) & mask) == mask).any()
-    return bool(_ggml().ggml_validate_row_data(int(kind), _ffi.from_buffer(data), data.nbytes))
+    return bool(_ggml().ggml_validate_row_data(int(kind), _ffi.from_buffer(data.data), data.nbytes))

@@ -161,7 +161,9 @@ def attention_slots(c: Config, block: str, ratio: int) -> Iterator[Slot]:
     yield slot(block + "attn_q_b.weight", c.heads * c.head_size, c.query_rank)
     yield slot(block + "attn_kv.weight", c.head_size, c.hidden)
     yield slot(block + "attn_kv_a_norm.weight", c.head_size)
-    yield slot(block + "attn_output_a.weight", c.output_groups * c.output_rank, c.heads * c.head_size // c.output_groups)
+    yield slot(
+        block + "attn_output_a.weight", c.output_groups * c.output_rank, c.heads * c.head_size // c.output_groups
+    )
     yield slot(block + "attn_output_b.weight", c.hidden, c.output_groups * c.output_rank)
     if ratio:
         yield from compressor(block + "attn_compressor", c.hidden, ratio, c.head_size)

@@ -37,7 +37,7 @@ class File:
         digest = hashlib.sha256(self.header)
         for tensor in self.tensors:
             if tensor.importance is not None:
-                digest.update(tensor.importance)
+                digest.update(tensor.importance.data)
         digest.update("\n".join(source).encode())
         return digest.hexdigest()
 

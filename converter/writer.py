@@ -41,14 +41,16 @@ class Work:
 
     def write(self, number: int, slab: Slab) -> None:
         """Makes one slab and puts it into its place."""
-        data = memoryview(self.file.tensors[number].bytes_of(slab))
+        data = self.file.tensors[number].bytes_of(slab).data
         place = self.file.offsets[number] + slab.offset
         while len(data):
             count = os.pwrite(self.fd, data, place)
             data, place = data[count:], place + count
 
 
-def write(files: Sequence[File], source: Sequence[str], threads: int, progress: Progress, note: Callable[[str], None]) -> None:
+def write(
+    files: Sequence[File], source: Sequence[str], threads: int, progress: Progress, note: Callable[[str], None]
+) -> None:
     """Writes all files, or none.
 
     An interrupted run (KeyboardInterrupt) keeps what it has, and the next one for the same files goes on from there;

@@ -25,7 +25,8 @@ LAYER = {
     "attn_kv_a_norm.weight": "attn.kv_norm.weight", "attn_output_a.weight": "attn.wo_a.weight",
     "attn_output_b.weight": "attn.wo_b.weight", "attn_compressor_kv.weight": "attn.compressor.wkv.weight",
     "attn_compressor_gate.weight": "attn.compressor.wgate.weight", "attn_compressor_ape.weight": "attn.compressor.ape",
-    "attn_compressor_norm.weight": "attn.compressor.norm.weight", "indexer.proj.weight": "attn.indexer.weights_proj.weight",
+    "attn_compressor_norm.weight": "attn.compressor.norm.weight",
+    "indexer.proj.weight": "attn.indexer.weights_proj.weight",
     "indexer.attn_q_b.weight": "attn.indexer.wq_b.weight",
     "indexer_compressor_kv.weight": "attn.indexer.compressor.wkv.weight",
     "indexer_compressor_gate.weight": "attn.indexer.compressor.wgate.weight",
@@ -35,11 +36,14 @@ LAYER = {
     "ffn_gate_tid2eid.weight": "ffn.gate.tid2eid", "ffn_gate_shexp.weight": "ffn.shared_experts.w1.weight",
     "ffn_up_shexp.weight": "ffn.shared_experts.w3.weight", "ffn_down_shexp.weight": "ffn.shared_experts.w2.weight",
 }  # fmt: skip
-LAYER |= {f"hc_{where}_{what}.weight": f"hc_{where}_{what}" for where in ("attn", "ffn") for what in ("fn", "base", "scale")}
+LAYER |= {
+    f"hc_{where}_{what}.weight": f"hc_{where}_{what}" for where in ("attn", "ffn") for what in ("fn", "base", "scale")
+}
 EXPERTS = {"ffn_gate_exps.weight": "w1", "ffn_up_exps.weight": "w3", "ffn_down_exps.weight": "w2"}
 TOP = {
     "token_embd.weight": "embed.weight", "output.weight": "head.weight", "output_norm.weight": "norm.weight",
-    "output_hc_fn.weight": "hc_head_fn", "output_hc_base.weight": "hc_head_base", "output_hc_scale.weight": "hc_head_scale",
+    "output_hc_fn.weight": "hc_head_fn", "output_hc_base.weight": "hc_head_base",
+    "output_hc_scale.weight": "hc_head_scale",
 }  # fmt: skip
 DRAFT_FIRST = {"fc.weight": "main_proj.weight", "enc.output_norm.weight": "main_norm.weight"}
 DRAFT_LAST = {
@@ -50,11 +54,14 @@ DRAFT_LAST = {
 
 FP8 = re.compile(r".*(attn\.w(q_a|q_b|kv|o_a|o_b)|indexer\.wq_b|shared_experts\.w\d|main_proj)\.weight$")
 FP4 = re.compile(r".*\.experts\.\d+\.w\d\.weight$")
-BF16 = re.compile(r".*(embed|head|norm|gate|wgate|compressor\.wkv|weights_proj|markov_w\d|confidence_head\.proj)\.weight$")
+BF16 = re.compile(
+    r".*(embed|head|norm|gate|wgate|compressor\.wkv|weights_proj|markov_w\d|confidence_head\.proj)\.weight$"
+)
 
 E4M3 = np.array(
     [
-        (-1) ** (code >> 7) * ((code & 7) / 8 * 2.0**-6 if code >> 3 & 15 == 0 else (1 + (code & 7) / 8) * 2.0 ** ((code >> 3 & 15) - 7))
+        (-1) ** (code >> 7)
+        * ((code & 7) / 8 * 2.0**-6 if code >> 3 & 15 == 0 else (1 + (code & 7) / 8) * 2.0 ** ((code >> 3 & 15) - 7))
         for code in range(256)
     ]
 )
@@ -191,12 +198,15 @@ def config(*, drafter: bool) -> dict[str, Any]:
         "architectures": ["DeepseekV4ForCausalLM"], "model_type": "deepseek_v4", "vocab_size": of("vocab_size"),
         "hidden_size": of("embedding_length"), "num_hidden_layers": of("block_count"),
         "max_position_embeddings": of("context_length"), "num_attention_heads": of("attention.head_count"),
-        "num_key_value_heads": 1, "head_dim": of("attention.key_length"), "qk_rope_head_dim": of("rope.dimension_count"),
+        "num_key_value_heads": 1, "head_dim": of("attention.key_length"),
+        "qk_rope_head_dim": of("rope.dimension_count"),
         "q_lora_rank": of("attention.q_lora_rank"), "o_groups": of("attention.output_group_count"),
         "o_lora_rank": of("attention.output_lora_rank"), "sliding_window": of("attention.sliding_window"),
         "compress_ratios": [*of("attention.compress_ratios"), *[0] * (3 if drafter else 1)],
         "rope_theta": 10000.0, "compress_rope_theta": 160000.0,
-        "rope_scaling": {"type": "yarn", "factor": 16, "original_max_position_embeddings": 512, "beta_fast": 32, "beta_slow": 1},
+        "rope_scaling": {
+            "type": "yarn", "factor": 16, "original_max_position_embeddings": 512, "beta_fast": 32, "beta_slow": 1,
+        },
         "index_n_heads": of("attention.indexer.head_count"), "index_head_dim": of("attention.indexer.key_length"),
         "index_topk": of("attention.indexer.top_k"), "n_routed_experts": of("expert_count"),
         "num_experts_per_tok": of("expert_used_count"), "n_shared_experts": 1,

@@ -98,7 +98,7 @@ class Keys:
     def number(self, key: str) -> float:
         """A finite number above 0."""
         value = self.values.get(key)
-        if type(value) not in (int, float) or not math.isfinite(value) or value <= 0:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
             raise self.fail(key, "a number above 0")
         return float(value)
 

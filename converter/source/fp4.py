@@ -33,7 +33,9 @@ class Fp4:
         codes = weight.shard.read(weight.offset + first * half, count * half)
         scales = scale.shard.read(scale.offset + first * groups, count * groups)
         if (scales > MAX_CODE).any():
-            raise FormatError(f"tensor '{scale.name}' holds a scale that is NaN or above 2^125; download the file again")
+            raise FormatError(
+                f"tensor '{scale.name}' holds a scale that is NaN or above 2^125; download the file again"
+            )
         return to_mxfp4(codes, scales)
 
     def floats(self, first: int, count: int) -> NDArray[np.float32]:

@@ -149,6 +149,7 @@ LAST_STAGE = {
 }
 """Drafter tensors that are kept with its last stage."""
 
+
 def recognise(names: Sequence[str]) -> Naming:
     """Who named a target's tensors, by those of the first layer. Raises FormatError when there is none."""
     first = [name for name in names if name.startswith(("layers.0.", "model.layers.0."))]

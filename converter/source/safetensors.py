@@ -46,7 +46,7 @@ class Shard:
         out = np.empty(count, np.uint8)
         done = 0
         while done < count:
-            got = os.preadv(self.fd, [memoryview(out)[done:]], offset + done)
+            got = os.preadv(self.fd, [out[done:].data], offset + done)
             if got == 0:
                 raise FormatError(f"{self.path}: ends at byte {offset + done}; it was cut while it was being read")
             done += got

@@ -18,7 +18,9 @@ CONFIG = DeepseekV4Config(
     q_lora_rank=32, n_routed_experts=8, num_experts_per_tok=2, compress_ratios=[0, 4, 128, 4], num_hash_layers=1,
     qk_rope_head_dim=64, sliding_window=32, o_groups=2, o_lora_rank=16, index_n_heads=32, index_head_dim=64,
     index_topk=8, swiglu_limit=2.0, max_position_embeddings=4096,
-    rope_scaling={"type": "yarn", "factor": 16, "original_max_position_embeddings": 256, "beta_fast": 32, "beta_slow": 1},
+    rope_scaling={
+        "type": "yarn", "factor": 16, "original_max_position_embeddings": 256, "beta_fast": 32, "beta_slow": 1
+    },
 )  # fmt: skip
 
 

@@ -1,0 +1,106 @@
+"""Whether a GGUF file is complete and consistent: a target, or a drafter in any contract, alone or with its target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ds4py import _native
+from ds4py.errors import FormatError, PairError
+from ds4py.tokenizer import Tokenizer
+
+from . import drafter_file
+from .presets import PROTECTED
+from .quantise import FLOATS
+from .roles import Role, role_of
+from .source.gguf_file import GgufSource
+
+DRAFTER_MARKERS = ("mtp.0.e_proj.weight", "mtp.0.h_proj.weight", "mtp.0.enorm.weight")
+
+
+@dataclass
+class Verdict:
+    """A file that is sound: what it is, and what is odd about it all the same."""
+
+    kind: str
+    facts: dict[str, Any]
+    warnings: list[str] = field(default_factory=list)
+
+
+def check(path: Path, target: Path | None = None) -> Verdict:
+    """Checks headers, keys, and every tensor's presence, shape and type; not the values.
+
+    Raises FormatError naming the key or tensor that is wrong, PairError listing everything about a drafter that does
+    not fit `target`.
+    """
+    source = GgufSource(path)
+    if drafter_file.contract_of(source) is not None:
+        return check_drafter(source, target)
+    if target is not None:
+        raise FormatError(f"{path}: is not a drafter, so it has no target to fit; leave --target out")
+    vanilla = next((name for name in DRAFTER_MARKERS if name in source.tensors), None)
+    if vanilla is not None and "token_embd.weight" not in source.tensors:
+        raise FormatError(f"{path}: holds a vanilla MTP block (tensor '{vanilla}'), not a DSpark drafter")
+    return check_target(path, source)
+
+
+def check_target(path: Path, source: GgufSource) -> Verdict:
+    """By the rules of the runtime's own loader."""
+    file = _native.GgufFile.open(path)
+    found = _native.read_hyperparameters(file)
+    _native.check_weights(file, found)
+    metadata = file.metadata()
+    tokenizer = Tokenizer.from_metadata(metadata, vocab_size=found.vocab)
+    warnings = [f"tensor '{name}' has no use in a target" for name in source.tensors if role_of(name) is None]
+    warnings += coarse(source, {name: role_of(name) for name in source.tensors})
+    if not tokenizer.has_vocabulary:
+        warnings.append("the file carries no vocabulary: it takes token ids alone")
+    elif tokenizer.chat_template is None:
+        warnings.append("the file carries no chat template")
+    facts = {"layers": found.layers, "hidden": found.hidden, "vocab": found.vocab, "experts": found.experts}
+    return Verdict("target", {**facts, **common(source)}, warnings)
+
+
+def check_drafter(source: GgufSource, target: Path | None) -> Verdict:
+    """By its contract, and then against its target."""
+    found = drafter_file.read(source)
+    warnings = coarse(source, {name: role_of(inner) for inner, name in found.names.items()})
+    if target is not None:
+        file = _native.GgufFile.open(target)
+        wrong = drafter_file.mismatches(found, _native.read_hyperparameters(file))
+        if wrong:
+            raise PairError(f"{source.paths[0]} does not fit {target}: " + "; ".join(wrong))
+    facts = {
+        "contract": found.contract.value,
+        "stages": found.stages,
+        "block": found.block,
+        "rank": found.rank,
+        "taps": ",".join(map(str, found.taps)),
+        "noise": found.noise,
+        "confidence": "yes" if found.confidence else "no",
+    }
+    return Verdict("drafter", {**facts, **common(source)}, warnings)
+
+
+def coarse(source: GgufSource, roles: dict[str, Role | None]) -> list[str]:
+    """Tensors that a quantiser should have spared."""
+    return [
+        f"tensor '{name}' ({role.value}) is {source.tensors[name].kind.name}, better not below 16 bits"
+        for name, role in roles.items()
+        if role in PROTECTED and source.tensors[name].kind not in FLOATS
+    ]
+
+
+def common(source: GgufSource) -> dict[str, Any]:
+    """What is told of every file."""
+    kinds: dict[str, int] = {}
+    for tensor in source.tensors.values():
+        kinds[tensor.kind.name] = kinds.get(tensor.kind.name, 0) + 1
+    types = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items(), key=lambda item: -item[1]))
+    return {
+        "architecture": source.architecture(),
+        "tensors": types,
+        "bytes": sum(path.stat().st_size for path in source.paths),
+        "shards": len(source.paths),
+    }

@@ -1,0 +1,109 @@
+"""How far the values of one file are from those of another, by role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from gguf import GGMLQuantizationType as Type
+from numpy.typing import NDArray
+
+from . import contracts
+from .plan import Slab, Tensor
+from .roles import Role, role_of
+from .source.gguf_file import GgufSource, GgufTensor
+from .source.rows import Rows
+
+BIAS = "conf_proj.bias"
+"""Drafters without it have a bias of zero, and one contract writes that zero down."""
+
+
+@dataclass
+class Error:
+    """Sums over elements: of squared differences, of squared values of the first file; the greatest difference."""
+
+    tensors: int = 0
+    elements: int = 0
+    difference: float = 0.0
+    values: float = 0.0
+    greatest: float = 0.0
+
+    @property
+    def relative(self) -> float:
+        """Root of the ratio of the sums; differences where there are no values count as they are."""
+        return float(np.sqrt(self.difference / (self.values or 1.0)))
+
+    def add(self, other: Error) -> None:
+        """Takes another one in."""
+        self.tensors += other.tensors
+        self.elements += other.elements
+        self.difference += other.difference
+        self.values += other.values
+        self.greatest = max(self.greatest, other.greatest)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Errors by role, and tensors that cannot be compared: only in one file, or of another shape."""
+
+    roles: dict[Role, Error]
+    unpaired: list[str]
+
+
+def compare(first: Path, second: Path, threads: int, progress: Callable[[int, int], None]) -> Comparison:
+    """Compares two files; drafters may be of different contracts. Raises FormatError."""
+    left, right = named(GgufSource(first)), named(GgufSource(second))
+    unpaired = [f"'{name}' is only in {first}" for name in left.keys() - right.keys()]
+    unpaired += [f"'{name}' is only in {second}" for name in right.keys() - left.keys()]
+    pairs = []
+    for name in left.keys() & right.keys():
+        if left[name].shape == right[name].shape:
+            pairs.append((name, left[name], right[name]))
+        else:
+            unpaired.append(f"'{name}' has shape {list(left[name].shape)} and {list(right[name].shape)}")
+    roles: dict[Role, Error] = {}
+    with ThreadPoolExecutor(threads) as pool:
+        errors = pool.map(lambda pair: measure(pair[1], pair[2]), pairs)
+        for done, ((name, _, _), error) in enumerate(zip(pairs, errors, strict=True)):
+            role = role_of(name)
+            if role is not None:
+                roles.setdefault(role, Error()).add(error)
+            progress(done + 1, len(pairs))
+    return Comparison(roles, sorted(unpaired))
+
+
+def named(source: GgufSource) -> dict[str, GgufTensor]:
+    """Tensors by llama.cpp's names."""
+    contract = contracts.recognise(set(source.tensors))
+    if contract is None:
+        return source.tensors
+    found = {contracts.canonical(contract, name): tensor for name, tensor in source.tensors.items()}
+    bias = found.get(BIAS)
+    if bias is not None and not bias.parts()[0].floats(0, 1).any():
+        del found[BIAS]
+    return found
+
+
+def measure(left: GgufTensor, right: GgufTensor) -> Error:
+    """The error of one tensor, a slab at a time."""
+    total = Error(1)
+    plan = Tensor(left.name, left.shape, left.kind, left.parts())
+    others = right.parts()
+    for slab in plan.slabs():
+        x, y = (values(parts[slab.part], slab) for parts in (plan.parts, others))
+        difference = y - x
+        total.elements += x.size
+        total.difference += float(np.vdot(difference, difference))
+        total.values += float(np.vdot(x, x))
+        total.greatest = max(total.greatest, float(np.abs(difference).max()))
+    return total
+
+
+def values(part: Rows, slab: Slab) -> NDArray[np.float64]:
+    """A slab's values, or its ids."""
+    if part.kind == Type.I32:
+        return part.blocks(slab.first, slab.count).view(np.int32).astype(np.float64)
+    return part.floats(slab.first, slab.count).astype(np.float64).ravel()
