@@ -69,6 +69,6 @@ def read_scales(scale: Entry) -> NDArray[np.float32]:
 
 def e8m0(codes: NDArray[np.uint8]) -> NDArray[np.float32]:
     """2^(code - 127), and NaN for 255."""
-    values: NDArray[np.float32] = np.ldexp(np.float32(1), codes.astype(np.int32) - 127)
+    values: NDArray[np.float32] = np.ldexp(np.float32(1), np.minimum(codes, 254).astype(np.int32) - 127)
     values[codes == 255] = np.nan
     return values
