@@ -13,11 +13,15 @@ from numpy.typing import NDArray
 from ds4py.errors import FormatError
 
 from . import quantise
-from .source.rows import Rows
+from .source.rows import Rows, not_finite
 from .values import Metadata
 
 SLAB = 1 << 19
 """Elements that are worked on at once: few enough to stay in a core's cache, many enough to hide the calls."""
+
+MAX_F16 = 65504.0
+WIDE = (Type.F32, Type.BF16, Type.MXFP4)
+"""Types that hold any value of F32, at least roughly."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +76,20 @@ class Tensor:
         part = self.parts[slab.part]
         if part.kind == self.kind:
             return part.blocks(slab.first, slab.count)
-        out = quantise.quantise(self.kind, part.floats(slab.first, slab.count), self._weights(slab.part))
-        if not quantise.is_finite(self.kind, out):
+        values = part.floats(slab.first, slab.count)
+        self._check(part.name, max(-float(values.min()), float(values.max())))
+        return quantise.quantise(self.kind, values, self._weights(slab.part))
+
+    def _check(self, source: str, greatest: float) -> None:
+        """Raises FormatError where the greatest magnitude is not finite, or more than the type can hold: the scales
+        of most blocks are F16."""
+        if not np.isfinite(greatest):
+            raise not_finite(source)
+        if greatest > MAX_F16 and self.kind not in WIDE:
             raise FormatError(
-                f"tensor '{part.name}' has values that {self.kind.name} cannot hold; give another type for "
-                f"'{self.name}' (--type)"
+                f"tensor '{source}' has values up to {greatest:.4g}, which {self.kind.name} cannot hold; give another "
+                f"type for '{self.name}' (--type)"
             )
-        return out
 
     @property
     def _height(self) -> int:

@@ -162,7 +162,10 @@ WRONG: dict[str, tuple[Change, str]] = {
     "missing head": (tensored("markov_w2.weight", None), "'markov_w2.weight' is missing"),
     "wrong shape": (tensored("blk.2.ffn_norm.weight", ONES[:32]), "'blk.2.ffn_norm.weight' has shape [32]"),
     "extra tensor": (tensored("blk.0.attn_compressor_kv.weight", np.ones((4, 64), np.float32)), "'blk.0.attn_comp"),
-    "stages that do not follow": (tensored("blk.4.attn_norm.weight", ONES), "'dflash.block_count' is 3, but the tensors say 5"),
+    "stages that do not follow": (
+        tensored("blk.4.attn_norm.weight", ONES),
+        "'dflash.block_count' is 3, but the tensors say 5",
+    ),
     "quantised norm": (tensored("blk.0.attn_norm.weight", ONES, Type.Q8_0), "'blk.0.attn_norm.weight' (norms"),
     "integers": (tensored("fc.weight", np.ones((64, 192), np.int32)), "'fc.weight' (feature fusion) is of type I32"),
     "confidence of another width": (tensored("conf_proj.weight", np.ones((1, 70), np.float32)), "'conf_proj.weight'"),

@@ -112,7 +112,7 @@ def test_values_beyond_f16_are_refused(tmp_path: Path, wide: Path, capsys: pytes
     big = np.full((128, 256), 1e5, np.float32)
     source = edited(wide, tmp_path / "big.gguf", tensors={"blk.0.attn_kv.weight": big})
     assert main([str(source), str(tmp_path / "out.gguf"), "--preset", "f16", "-q"]) == 3
-    assert "'blk.0.attn_kv.weight' has values that F16 cannot hold" in capsys.readouterr().err
+    assert "'blk.0.attn_kv.weight' has values up to 1e+05, which F16 cannot hold" in capsys.readouterr().err
     assert not (tmp_path / "out.gguf").exists()
 
 

@@ -48,7 +48,7 @@ class Fp8:
 
 def decode(name: str, codes: NDArray[np.uint8]) -> NDArray[np.float32]:
     """The values of E4M3 codes. Raises FormatError for the codes that mean NaN; there are none for infinity."""
-    if ((codes & 0x7F) == 0x7F).any():
+    if (codes & 0x7F).max() == 0x7F:
         raise not_finite(name)
     bits = codes.view(np.int8).astype(np.int32).view(np.uint32)  # widened with the sign in every upper bit
     bits <<= 20
