@@ -5,7 +5,7 @@ Makes a random checkpoint in FP8, FP4 and BF16 (kept in DIR for the next time), 
 process, and measures the child's wall time, processor time and peak resident memory. The quantiser alone is
 ggml_quantize_chunk on values of the same tensors, from memory, on as many threads; tensors whose bytes are taken over
 count nothing there. Rounds alternate, and the best of each is taken. MB are of F32 values, 4 bytes each. On a machine
-that does other work as well, processor time is the one to compare.
+that does other work as well, processor time is the one to compare. Linux only.
 """
 
 import argparse
@@ -29,13 +29,17 @@ from ds4py.converter.source.checkpoint import Checkpoint
 from ds4py.converter.source.rows import Rows
 
 CHILD = """
-import resource, sys, time
+import re, sys, time
 from ds4py.converter.cli import main
-idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+def peak():  # what getrusage says is inherited from the parent
+    return int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
+
+idle = peak()
 begin, busy = time.perf_counter(), time.process_time()
 code = main(sys.argv[1:])
 seconds, busy = time.perf_counter() - begin, time.process_time() - busy
-print(code, seconds, busy, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, idle)
+print(code, seconds, busy, peak(), idle)
 """
 
 
@@ -83,8 +87,7 @@ def run(folder: Path, output: Path, preset: str, threads: int) -> tuple[float, f
     code, seconds, busy, peak, idle = done.stdout.split()
     if code != "0":
         raise SystemExit(done.stderr)
-    unit = 1 if sys.platform == "darwin" else 1024
-    return float(seconds), float(busy), int(peak) * unit, int(idle) * unit
+    return float(seconds), float(busy), int(peak), int(idle)
 
 
 def main() -> None:
@@ -117,7 +120,7 @@ def measure(folder: Path, output: Path, preset: str, threads: int, rounds: int) 
     peak, idle = max(each[2] for each in runs), runs[0][3]
     megabytes = sum(tensor.elements for tensor in tensors) * 4 / 1e6
     print(f"{preset:<6} {seconds:.1f} s, {megabytes / seconds:.0f} MB/s of F32; processor {busy:.1f} s")
-    if busy_alone:
+    if any(part.kind != tensor.kind for tensor in tensors if tensor.elements > SLAB for part in tensor.parts):
         print(
             f"       quantiser alone {wall_alone:.1f} s, processor {busy_alone:.1f} s: "
             f"ratio {seconds / wall_alone:.2f}, of processor time {busy / busy_alone:.2f}"

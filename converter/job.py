@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     for line in [*request.types.notes, *(summary(output) for output in outputs)]:
         note(args, line)
     with Bar("converting", quiet=args.quiet) as bar:
-        threads = args.threads or len(os.sched_getaffinity(0))
+        threads = args.threads or all_cores()
         writer.write(files, identity, threads, bar.update, lambda line: note(args, line))
     for file in files:
         note(args, f"wrote {file.path} ({size(file.size)})")
@@ -95,6 +95,11 @@ def check_paths(args: argparse.Namespace, files: list[File], outputs: list[Outpu
             raise UsageError(f"{file.path} is the source itself; write to another file")
         if file.path.exists() and not args.overwrite:
             raise UsageError(f"{file.path} exists; --overwrite replaces it")
+
+
+def all_cores() -> int:
+    """Processors that this process may use; quantising profits from every one of them."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def summary(output: Output) -> str:

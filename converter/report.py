@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 
 from ds4py.cli import exits
@@ -14,6 +13,7 @@ from ds4py.cli.table import size, table
 from .check import check as check_file
 from .compare import Comparison
 from .compare import compare as compare_files
+from .job import all_cores
 
 
 def check(args: argparse.Namespace) -> int:
@@ -35,7 +35,7 @@ def compare(args: argparse.Namespace) -> int:
     """Prints errors by role; files that do not hold the same tensors give the exit code of a bad file."""
     first, second = map(Path, args.compare)
     with Bar("comparing", quiet=args.quiet) as bar:
-        found = compare_files(first, second, args.threads or os.cpu_count() or 1, bar.update)
+        found = compare_files(first, second, args.threads or all_cores(), bar.update)
     print(json.dumps(as_json(found)) if args.json else render(found))
     return exits.BAD_FILE if found.unpaired else exits.OK
 

@@ -42,15 +42,11 @@ class Shard:
             os.close(self.fd)
 
     def read(self, offset: int, count: int) -> NDArray[np.uint8]:
-        """`count` bytes at `offset`. Raises FormatError where the file ends before them."""
-        out = np.empty(count, np.uint8)
-        done = 0
-        while done < count:
-            got = os.preadv(self.fd, [out[done:].data], offset + done)
-            if got == 0:
-                raise FormatError(f"{self.path}: ends at byte {offset + done}; it was cut while it was being read")
-            done += got
-        return out
+        """`count` bytes at `offset`, read-only. Raises FormatError where the file ends before them."""
+        data = os.pread(self.fd, count, offset)
+        if len(data) < count:
+            raise FormatError(f"{self.path}: ends at byte {offset + len(data)}; it was cut while it was being read")
+        return np.frombuffer(data, np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
