@@ -66,7 +66,8 @@ def drafter(checkpoint: Checkpoint, path: Path, request: Request) -> Output:
     tensors = []
     for slot in drafter_slots(config, stages, confidence=confidence, bias=bias):
         parts = [checkpoint.rows(slot, piece) for piece in names.drafter_pieces(slot, stages)]
-        tensors.append(tensor(request, slot, contracts.name_in(contract, slot.name, stages), parts))
+        name = contracts.name_in(contract, slot.name, stages)
+        tensors.append(tensor(request, slot, name, parts, contract))
     checkpoint.require_all_used(lambda name: STAGE.match(name) is not None)
     if contract == Contract.LUCEBOX:
         tensors += missing_bias(request, confidence, bias)
@@ -99,7 +100,7 @@ def requantised(source: GgufSource, path: Path, request: Request) -> Output:
             raise FormatError(f"{source.paths[0]}: tensor '{found.name}' has no place in a DeepSeek-V4 model")
         if not (found.kind == Type.I32 if role == Role.TOKEN_MAP else quantise.has_values(found.kind)):
             raise FormatError(f"{source.paths[0]}: tensor '{found.name}' is of type {found.kind.name}: no {role.value}")
-        tensors.append(tensor(request, Slot(inner, role, found.shape), found.name, found.parts()))
+        tensors.append(tensor(request, Slot(inner, role, found.shape), found.name, found.parts(), contract))
     keys: Metadata = {
         **{key: value for key, value in source.metadata.items() if not key.startswith("quantize.imatrix.")},
         "general.file_type": u32(int(request.types.preset.file_type)),
@@ -108,9 +109,9 @@ def requantised(source: GgufSource, path: Path, request: Request) -> Output:
     return Output(path, keys, tensors)
 
 
-def tensor(request: Request, slot: Slot, name: str, parts: Sequence[Rows]) -> Tensor:
-    """A slot's tensor with the type that is chosen for it."""
-    kind = request.types.choose(slot, name)
+def tensor(request: Request, slot: Slot, name: str, parts: Sequence[Rows], contract: Contract | None = None) -> Tensor:
+    """A slot's tensor with the type that is chosen for it; `contract` is a drafter's."""
+    kind = request.types.choose(slot, name, narrow=contract == Contract.DS4)
     importance = None
     if request.imatrix is not None and slot.role != Role.TOKEN_MAP:
         importance = request.imatrix.rows_for(slot, name)

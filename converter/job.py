@@ -50,10 +50,9 @@ def run(args: argparse.Namespace) -> int:
 
 def convert_request(args: argparse.Namespace) -> convert.Request:
     """The flags, checked, as the planner takes them."""
-    contract = Contract(args.contract or Contract.DFLASH.value)
     return convert.Request(
-        types=Types(PRESETS[args.preset], [override(each) for each in args.types], narrow=contract == Contract.DS4),
-        contract=contract,
+        types=Types(PRESETS[args.preset], [override(each) for each in args.types]),
+        contract=Contract(args.contract or Contract.DFLASH.value),
         imatrix=None if args.imatrix is None else read_imatrix(Path(args.imatrix)),
         name=args.name,
         chat_template=None if args.chat_template is None else Path(args.chat_template),

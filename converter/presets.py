@@ -73,23 +73,24 @@ PRESETS = {
 class Types:
     """Chooses a type for each tensor; keeps what it had to change, as lines for a person.
 
-    `overrides` are (pattern, type), the last that fits counts; `narrow` has F16 where the preset has BF16, and for
-    hyper-connections, for readers that know no BF16.
+    `overrides` are (pattern, type), the last that fits counts.
     """
 
     preset: Preset
     overrides: Sequence[tuple[str, Type]] = ()
-    narrow: bool = False
     notes: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
 
-    def choose(self, slot: Slot, name: str) -> Type:
-        """The type of a slot that is written as `name`. Raises RequestError for an override that cannot be."""
+    def choose(self, slot: Slot, name: str, *, narrow: bool = False) -> Type:
+        """The type of a slot that is written as `name`. Raises RequestError for an override that cannot be.
+
+        `narrow` is for readers that know no BF16: it has F16 where the preset has that, and for hyper-connections.
+        """
         for pattern, kind in reversed(self.overrides):
             if fnmatchcase(name, pattern) or fnmatchcase(name.removesuffix(".weight"), pattern):
                 self.used.add(pattern)
                 return checked(slot, name, pattern, kind)
-        return self._fitting(slot, name, self._preset(slot.role))
+        return self._fitting(slot, name, self._preset(slot.role, narrow))
 
     def require_all_used(self) -> None:
         """Raises RequestError for an override that fits no tensor."""
@@ -97,9 +98,9 @@ class Types:
             if pattern not in self.used:
                 raise RequestError(f"--type '{pattern}' fits no tensor of the output, or a later one fits all of them")
 
-    def _preset(self, role: Role) -> Type:
+    def _preset(self, role: Role, narrow: bool) -> Type:
         kind = self.preset.type_of(role)
-        if self.narrow and self.preset.dense != F32 and (kind == BF16 or role in (Role.HC, Role.MARKOV)):
+        if narrow and self.preset.dense != F32 and (kind == BF16 or role in (Role.HC, Role.MARKOV)):
             return F16
         return kind
 

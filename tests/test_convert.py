@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import checkpoints
 import gguf
 import numpy as np
 import pytest
+import real_vocabulary
 from checkpoints import LAYER, Raw, golden, write_tokenizer
 from conftest import open_engine
 from converting import assert_same, convert, metadata, tensors
@@ -17,8 +19,10 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import ds4py
+from ds4py.converter.source.config import read_config
 from ds4py.converter.source.fp8 import decode, e8m0
 from ds4py.converter.source.safetensors import read_header
+from ds4py.converter.source.tokenizer import tokenizer
 
 MODULES = {
     "attn_norm.weight": "input_layernorm.weight", "ffn_norm.weight": "post_attention_layernorm.weight",
@@ -178,6 +182,24 @@ def test_the_tokenizer_is_the_golden_one(tmp_path: Path, mixture) -> None:
     text = "The session's state 1234567 <|eos|>"
     with open_engine(path, threads=1) as engine, open_engine(TARGET, threads=1) as wanted:
         assert engine.tokenizer.encode(text) == wanted.tokenizer.encode(text)
+
+
+def test_the_published_vocabulary(tmp_path: Path) -> None:
+    """The tokenizer file of DeepSeek-V4 itself."""
+    shutil.copy(real_vocabulary.SOURCE, tmp_path / "tokenizer.json")
+    (tmp_path / "config.json").write_text(json.dumps(checkpoints.config(drafter=False) | {"vocab_size": 129280}))
+    found = tokenizer(tmp_path, read_config(tmp_path))
+    for key, value in real_vocabulary.metadata().items():
+        if key != "tokenizer.ggml.token_type":
+            assert found[key].value == value, key
+    kinds, tokens = found["tokenizer.ggml.token_type"].value, found["tokenizer.ggml.tokens"].value
+    assert [kinds[tokens.index(token)] for token in ("<｜User｜>", "<|EOT|>", "<think>", "｜DSML｜", "the")] == [
+        3,
+        3,
+        4,
+        4,
+        1,
+    ]
 
 
 def test_chat_template_from_a_file(tmp_path: Path, mixture) -> None:

@@ -49,8 +49,9 @@ def tokenizer(folder: Path, config: Config, template: Path | None = None) -> Met
 def check_splits(path: Path, found: Any) -> None:
     """Raises FormatError unless the pre-tokenizer's rules are the ones that `PRE` stands for."""
     steps = found.get("pretokenizers", []) if isinstance(found, dict) else []
-    rules = tuple(step.get("pattern", {}).get("Regex") for step in steps if step.get("type") == "Split")
-    if rules != SPLITS:
+    rules = [str(step.get("pattern", {}).get("Regex")) for step in steps if step.get("type") == "Split"]
+    # The published file has line ends themselves where the rules here have their escapes.
+    if tuple(rule.replace("\r", r"\r").replace("\n", r"\n") for rule in rules) != SPLITS:
         raise FormatError(f"{path}: its pre-tokenizer is not DeepSeek-V4's, wanted the splits known as '{PRE}'")
 
 
