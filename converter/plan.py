@@ -16,7 +16,7 @@ from . import quantise
 from .source.rows import Rows, not_finite
 from .values import Metadata
 
-SLAB = 1 << 19
+SLAB = 1 << 18
 """Elements that are worked on at once: few enough to stay in a core's cache, many enough to hide the calls."""
 
 MAX_F16 = 65504.0

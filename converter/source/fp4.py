@@ -40,7 +40,8 @@ class Fp4:
     def floats(self, first: int, count: int) -> NDArray[np.float32]:
         """As Rows.floats; exact."""
         codes, scales = self._read(first, count)
-        out = PAIRS[codes].view(np.float32).reshape(-1, BLOCK)
+        # Every byte is in range; saying so with clip spares take a check and a buffer.
+        out = np.take(PAIRS, codes.astype(np.intp), mode="clip").view(np.float32).reshape(-1, BLOCK)
         out *= e8m0(scales)[:, None]
         return out.reshape(count, self.columns)
 

@@ -40,9 +40,11 @@ class Fp8:
         entry = self._weight
         codes = entry.shard.read(entry.offset + first * self.columns, count * self.columns)
         out = decode(self.name, codes.reshape(count, self.columns))
-        rows = np.arange(first, first + count) // BLOCK
-        for block in range(self._scale.shape[1]):
-            out[:, block * BLOCK : (block + 1) * BLOCK] *= self._scale[rows, block, None]
+        scales = self._scale[np.arange(first, first + count) // BLOCK]
+        if self.columns % BLOCK:
+            out *= np.repeat(scales, BLOCK, axis=1)[:, : self.columns]
+        else:
+            out.reshape(count, -1, BLOCK)[...] *= scales[:, :, None]
         return out
 
 
