@@ -74,9 +74,10 @@ class Checkpoint:
         if slot.role == Role.TOKEN_MAP:
             require(entry, piece.shape, ("I64", "I32"))
             return TokenMap(entry, self.config.experts)
-        if entry.dtype == "F8_E4M3" and is_matrix(slot):
+        alone = len(piece.shape) == 2  # stacks of experts are stored as plain floats
+        if entry.dtype == "F8_E4M3" and alone and is_matrix(slot):
             return self._fp8(entry, piece)
-        if entry.dtype in ("I8", "U8") and slot.role in EXPERTS:
+        if entry.dtype in ("I8", "U8") and alone and slot.role in EXPERTS:
             return self._fp4(entry, piece)
         require(entry, piece.shape, tuple(PLAIN))
         kind, columns = PLAIN[entry.dtype], piece.shape[-1]
