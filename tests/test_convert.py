@@ -164,8 +164,14 @@ def test_the_mixture_runs(tmp_path: Path, mixture) -> None:
 
 
 def test_metadata_of_a_target(tmp_path: Path, mixture) -> None:
-    """The golden file's keys, which llama.cpp loads, and what a file says of its origin."""
-    found = metadata(convert(mixture[1], tmp_path / "target.gguf", "--name", "Tiny", "--preset", "mxfp4"))
+    """The golden files' keys with their types, which llama.cpp loads, and what a file says of its origin."""
+    drafter = tmp_path / "drafter.gguf"
+    flags = ("--name", "Tiny", "--preset", "mxfp4", "--drafter", drafter)
+    found = metadata(convert(mixture[1], tmp_path / "target.gguf", *flags))
+    for path, golden_path in ((tmp_path / "target.gguf", TARGET), (drafter, DRAFTER)):
+        types = {key: field.types for key, field in gguf.GGUFReader(path).fields.items()}
+        wanted = {key: field.types for key, field in gguf.GGUFReader(golden_path).fields.items()}
+        assert {key: types.get(key) for key in wanted} == wanted
     for key, value in metadata(TARGET).items():
         if key.startswith(("deepseek4.", "tokenizer.")) and key != "tokenizer.ggml.pre":
             assert found[key] == value, key

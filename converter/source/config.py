@@ -102,6 +102,13 @@ class Keys:
             raise self.fail(key, "a number above 0")
         return float(value)
 
+    def part(self, key: str) -> Keys:
+        """The keys of an object within this one; none where it is missing."""
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, dict):
+            raise self.fail(key, "an object")
+        return Keys(self.path, value or {})
+
     def integers(self, key: str) -> tuple[int, ...]:
         """A list of whole numbers from 0 on."""
         value = self.values.get(key)
@@ -230,12 +237,12 @@ def hash_layers(keys: Keys, layers: int) -> int:
 
 def rotary(keys: Keys) -> dict[str, Any]:
     """Bases of plain and compressed layers, and YaRN; transformers nests them in `rope_parameters`."""
-    nested = keys.values.get("rope_parameters")
-    if not isinstance(nested, dict) or "main" not in nested:
-        scaling = keys.values.get("rope_scaling") or nested
-        yarn = read_yarn(Keys(keys.path, scaling)) if scaling else None
+    nested = keys.part("rope_parameters")
+    if "main" not in nested.values:
+        scaling = keys.part("rope_scaling")
+        yarn = read_yarn(scaling if scaling.values else nested) if scaling.values or nested.values else None
         return {"main": keys.number("rope_theta"), "compress": keys.number("compress_rope_theta"), "yarn": yarn}
-    main, compress = (Keys(keys.path, nested.get(part) or {}) for part in ("main", "compress"))
+    main, compress = nested.part("main"), nested.part("compress")
     return {
         "main": main.number("rope_theta"),
         "compress": compress.number("rope_theta"),

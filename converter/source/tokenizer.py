@@ -29,6 +29,14 @@ def tokenizer(folder: Path, config: Config, template: Path | None = None) -> Met
     path = folder / "tokenizer.json"
     if not path.exists():
         return {"tokenizer.ggml.model": text("none"), **special_ids(config, {})}
+    try:
+        return read(folder, path, config, template)
+    except (AttributeError, KeyError, TypeError) as error:  # something is not of the type that it should have
+        raise FormatError(f"{path} or tokenizer_config.json is not built as it should be ({error})") from None
+
+
+def read(folder: Path, path: Path, config: Config, template: Path | None) -> Metadata:
+    """The keys of a folder with `tokenizer.json`."""
     settings = load(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").exists() else {}
     found = load(path)
     check_splits(path, found.get("pre_tokenizer"))
@@ -58,12 +66,9 @@ def check_splits(path: Path, found: Any) -> None:
 def vocabulary(path: Path, found: dict[str, Any], size: int) -> tuple[list[str], list[int]]:
     """Tokens by id and their types; ids that no token has are filled up, as the embedding has rows for them."""
     tokens, types = [f"[PAD{place}]" for place in range(size)], [int(TokenType.UNUSED)] * size
-    try:
-        model, added = found["model"]["vocab"], found.get("added_tokens", [])
-        entries = [(place, token, TokenType.NORMAL) for token, place in model.items()]
-        entries += [(token["id"], token["content"], added_type(token)) for token in added]
-    except (KeyError, TypeError, AttributeError):
-        raise FormatError(f"{path}: has no byte-pair vocabulary with added tokens") from None
+    model, added = found["model"]["vocab"], found.get("added_tokens", [])
+    entries = [(place, token, TokenType.NORMAL) for token, place in model.items()]
+    entries += [(token["id"], token["content"], added_type(token)) for token in added]
     for place, token, kind in entries:
         if type(place) is not int or not 0 <= place < size:
             raise FormatError(f"{path}: token {token!r} has id {place}, but config.json has a vocab_size of {size}")
