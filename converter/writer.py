@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+
+from ds4py.errors import RequestError
 
 from . import journal
 from .journal import Journal
@@ -55,38 +58,55 @@ def write(
 
     An interrupted run (KeyboardInterrupt) keeps what it has, and the next one for the same files goes on from there;
     `source` identifies what they are made from. After any other failure nothing is left behind. Raises FormatError
-    for values that cannot be converted, OSError for a disk that is full.
+    for values that cannot be converted, OSError for a disk that is full, RequestError when another run writes them.
     """
-    require_space(files, [file.fingerprint(source) for file in files])
+    require_space(files)
+    held: dict[int, File] = {}
     works: list[Work] = []
     try:
         for file in files:
-            works.append(begin(file, file.fingerprint(source), note))
+            held[acquire(file)] = file
+        works.extend(begin(file, fd, file.fingerprint(source), note) for fd, file in held.items())
         run(works, threads, progress)
-        for work in works:
-            os.fsync(work.fd)
+        for fd in held:
+            os.fsync(fd)
+        for file in files:
+            os.replace(partial(file), file.path)
+            log(file).unlink()
     except KeyboardInterrupt:
         for work in works:
             work.journal.flush()
         raise
     except BaseException:
-        for file in files:
+        for file in held.values():
             remove(file)
         raise
     finally:
-        for work in works:
-            os.close(work.fd)
-    for file in files:
-        os.replace(partial(file), file.path)
-        log(file).unlink()
+        for fd in held:
+            os.close(fd)
 
 
-def begin(file: File, fingerprint: str, note: Callable[[str], None]) -> Work:
-    """Opens a file under its temporary name, with what an earlier run left there, and writes its header."""
+def acquire(file: File) -> int:
+    """Opens a file under its temporary name, for this process alone. Raises RequestError where another has it."""
+    path = partial(file)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(fd), os.stat(path)):  # not renamed by one that has just finished
+            return fd
+    except OSError:
+        pass
+    os.close(fd)
+    raise RequestError(f"{path} is being written by another run; wait for it, or write to another file")
+
+
+def begin(file: File, fd: int, fingerprint: str, note: Callable[[str], None]) -> Work:
+    """Takes over what an earlier run left, or nothing, and writes the header."""
     done = finished(file, fingerprint)
     if done:
         note(f"going on with {file.path.name}: {len(done)} of {len(file.tensors)} tensors are there")
-    fd = os.open(partial(file), os.O_RDWR | os.O_CREAT | (0 if done else os.O_TRUNC), 0o666)
+    else:
+        os.ftruncate(fd, 0)
     os.ftruncate(fd, file.size)
     os.pwrite(fd, file.header, 0)
     record = Journal(log(file), fingerprint, fd)
@@ -132,20 +152,17 @@ def finished(file: File, fingerprint: str) -> set[int]:
     return journal.read(log(file), fingerprint)
 
 
-def require_space(files: Sequence[File], fingerprints: Sequence[str]) -> None:
+def require_space(files: Sequence[File]) -> None:
     """Raises OSError where a disk has less room than the files still need."""
     needed: dict[Path, int] = {}
-    for file, fingerprint in zip(files, fingerprints, strict=True):
-        done = finished(file, fingerprint)
-        there = sum(file.tensors[number].nbytes for number in done)
-        folder = file.path.parent
-        needed[folder] = needed.get(folder, 0) + file.size - there
-        if not done:
-            remove(file)
+    for file in files:
+        folder, path = file.path.parent, partial(file)
+        there = path.stat().st_blocks * 512 if path.exists() else 0  # what an earlier run left has its place already
+        needed[folder] = needed.get(folder, 0) + max(0, file.size - there)
     for folder, size in needed.items():
         free = shutil.disk_usage(folder).free
         if size > free:
-            short = f"the output needs {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free"
+            short = f"the output needs {size / 1e9:.1f} GB more, and {free / 1e9:.1f} GB are free"
             raise OSError(errno.ENOSPC, short, str(folder))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 from collections.abc import Callable
@@ -304,6 +305,16 @@ def test_full_disk_is_noticed_before_starting(tmp_path: Path, source: Path, monk
     assert main([str(source), str(tmp_path / "model.gguf"), "-q"]) == 1
     assert "the output needs" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
+
+
+def test_two_runs_do_not_write_one_file(tmp_path: Path, source: Path, capsys) -> None:
+    with (tmp_path / "model.gguf.partial").open("wb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert main([str(source), str(tmp_path / "model.gguf"), "-q"]) == 2
+        assert "is being written by another run" in capsys.readouterr().err
+        assert (tmp_path / "model.gguf.partial").exists()
+    convert(source, tmp_path / "model.gguf", "--preset", "f32")
+    assert_same(tmp_path / "model.gguf", TARGET)
 
 
 def test_existing_files_are_spared(tmp_path: Path, source: Path, capsys) -> None:
