@@ -16,6 +16,8 @@ MASK = 0x87F0_0000
 """Sign, and the seven bits of E4M3 where F32 has the lower bits of its exponent and the upper ones of its mantissa."""
 BIAS = np.float32(2.0**120)
 """What such an F32 lacks to E4M3's value: the exponents' biases are 127 and 7."""
+POWERS: NDArray[np.float32] = np.append(np.exp2(np.arange(255) - 127.0), np.nan).astype(np.float32)
+"""What the codes of E8M0 stand for."""
 MAX_SCALE = 2.0**119
 """The greatest scale with which every E4M3 value fits F32."""
 
@@ -71,6 +73,4 @@ def read_scales(scale: Entry) -> NDArray[np.float32]:
 
 def e8m0(codes: NDArray[np.uint8]) -> NDArray[np.float32]:
     """2^(code - 127), and NaN for 255."""
-    values: NDArray[np.float32] = np.ldexp(np.float32(1), np.minimum(codes, 254).astype(np.int32) - 127)
-    values[codes == 255] = np.nan
-    return values
+    return POWERS[codes]
