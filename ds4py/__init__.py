@@ -22,7 +22,7 @@ from ds4py.stats import Stats  # noqa: E402
 from ds4py.tokenizer import Tokenizer  # noqa: E402
 
 __version__ = "0.1.0"
-__commit__: str = _native.commit
+__commit__ = _native.commit()
 """The commit it was built from, or "unknown"."""
 
 __all__ = [

@@ -470,6 +470,11 @@ def check_weights(file: GgufFile, hyperparameters: Hyperparameters) -> None:
     Raises FormatError for the first tensor that is missing or has the wrong shape, type or ids.
     """
 
+def commit() -> str:
+    """
+    The commit it was built from, or "unknown".
+    """
+
 def draw(weights: numpy.ndarray, u: float) -> int:
     """
     Index drawn with probability weights[i] / sum(weights) for u in [0, 1); never one of weight zero.
@@ -503,5 +508,3 @@ def read_hyperparameters(file: GgufFile) -> Hyperparameters:
     """
     Raises FormatError where the file is not a DS4 target, saying what it is.
     """
-
-commit: str = "1a8ac09"

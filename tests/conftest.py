@@ -11,7 +11,7 @@ from gguf_tools import GOLDEN
 import ds4py
 
 
-def open_engine(name: str, threads: int = 2) -> ds4py.Engine:
+def open_engine(name: str, threads: int = 1) -> ds4py.Engine:
     """An engine on a golden file, on the CPU whatever devices there are."""
     return ds4py.Engine(GOLDEN / name, device="cpu", threads=threads)
 

@@ -3,7 +3,7 @@
 PYBIND11_MODULE(_native, m) {
     using namespace ds4::bindings;
     m.doc() = "The native core of ds4py.";
-    m.attr("commit") = DS4_COMMIT;  // of the tree it was built from, or "unknown"
+    m.def("commit", [] { return DS4_COMMIT; }, "The commit it was built from, or \"unknown\".");
     register_errors(m);
     register_gguf(m);
     register_sampling(m);

@@ -193,7 +193,8 @@ void Session::Impl::rewind(int64_t target, const StepProgress& progress) {
 void Session::Impl::lower_frontier(int64_t target) {
     tokens.resize(target);
     logits.clear();
-    projected = std::min(projected, target);
+    // The window before `target` reaches further back than what the latest draft projected.
+    if (target < projected) projected = 0;
     features_from = std::min(features_from, target);
     checkpoints.drop_after(target);
 }
