@@ -1,6 +1,7 @@
 """Builds tests/native and runs each of its cases: ops, graph inputs and state against plain double loops.
 
 The build goes to build/native-tests. DS4_GGML_DIR names a local ggml tree; without it CMake fetches the pinned one.
+DS4_NATIVE_TESTS names a program that is built already (-DDS4_TESTS=ON).
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def run(*command: str) -> None:
 @pytest.fixture(scope="module")
 def binary() -> Path:
     """The test program, built when its sources are newer."""
+    if built := os.environ.get("DS4_NATIVE_TESTS"):
+        return Path(built)
     cmake = tool("cmake")
     options = {
         "DS4_TESTS": "ON",
