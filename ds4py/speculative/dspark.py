@@ -12,8 +12,8 @@ from ds4py.speculative.draft import Draft, Request
 if TYPE_CHECKING:
     from ds4py.session import Session
 
-DEFAULT_SHORTLIST = 512
-"""Candidates of each position; see `DSparkDrafter`."""
+DEFAULT_SHORTLIST = 1024
+"""Candidates of each position: the most that cost no more than a few do (`bench/shortlist.py`)."""
 
 Proposals = Literal["sampled", "greedy"]
 
