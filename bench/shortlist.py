@@ -1,8 +1,9 @@
 """What a shortlist costs in acceptance and saves in time: drafts over the M likeliest candidates, for several M.
 
 Usage: shortlist.py TARGET.gguf DRAFTER.gguf [-t 2] [--context 1024] [--prompts 8] [--tokens 96] [--temp 1]
-The prompts are pieces of Python's standard library. Every M drafts for the same prompts with the same seeds; the times
-are of drafts at the same state, taken in turns. M = 0 is the whole vocabulary.
+                    [--ids 1,2,3]
+The prompts are pieces of Python's standard library, or the given ids with so many seeds. Every M drafts for the same
+prompts with the same seeds; the times are of drafts at the same state, taken in turns. M = 0 is the whole vocabulary.
 """
 
 import argparse
@@ -22,17 +23,22 @@ from ds4py.speculative import DSparkDrafter, Speculation
 PROMPT_TOKENS = 200
 
 
-def prompts(engine: Engine, count: int) -> Iterator[npt.NDArray[np.int32]]:
-    """Ids of so many prompts."""
+def prompts(engine: Engine, args: argparse.Namespace) -> Iterator[npt.NDArray[np.int32]]:
+    """Ids of the prompts."""
+    if args.ids:
+        yield from [np.array(args.ids.split(","), np.int32)] * args.prompts
+        return
     ids = np.array(engine.tokenizer.encode(inspect.getsource(textwrap) + inspect.getsource(inspect)), np.int32)
-    for start in np.linspace(0, len(ids) - PROMPT_TOKENS, count).astype(int):
+    for start in np.linspace(0, len(ids) - PROMPT_TOKENS, args.prompts).astype(int):
         yield ids[start : start + PROMPT_TOKENS]
 
 
-def generated(session: Session, args: argparse.Namespace, prompt: npt.NDArray[np.int32], shortlist: int) -> Speculation:
+def generated(
+    session: Session, args: argparse.Namespace, prompt: npt.NDArray[np.int32], seed: int, shortlist: int
+) -> Speculation:
     """The statistics of one generation."""
     session.rewind(0)
-    sampling = Sampling(temperature=args.temp, seed=1)
+    sampling = Sampling(temperature=args.temp, seed=seed)
     pieces = session.generate(
         prompt, max_tokens=args.tokens, sampling=sampling, draft=DSparkDrafter(shortlist=shortlist)
     )
@@ -63,6 +69,7 @@ def main() -> None:
     parser.add_argument("-t", "--threads", type=int, default=None)
     parser.add_argument("--context", type=int, default=1024)
     parser.add_argument("--prompts", type=int, default=8)
+    parser.add_argument("--ids", help="ids of a prompt")
     parser.add_argument("--tokens", type=int, default=96)
     parser.add_argument("--temp", type=float, default=1.0)
     parser.add_argument("--repeats", type=int, default=15)
@@ -75,16 +82,16 @@ def main() -> None:
         shown = {"drafter": args.drafter.split("/")[-1], "threads": engine.threads, "temperature": args.temp}
         print_header(args.target, **shown, context=args.context, prompts=args.prompts, tokens=args.tokens)
         sizes = [size for size in args.sizes if size < engine.hyperparameters.vocab]
-        texts = list(prompts(engine, args.prompts))
-        found = (
-            {size: [generated(session, args, text, size) for text in texts] for size in sizes} if args.tokens else {}
-        )
+        texts = list(prompts(engine, args))
+        found: dict[int, list[Speculation]] = {size: [] for size in sizes}
+        for size in sizes if args.tokens else []:
+            found[size] = [generated(session, args, text, seed, size) for seed, text in enumerate(texts)]
         session.rewind(0)
         session.prefill(texts[0])
         times = draft_times(session, args, sizes)
         print(f"\n{'M':>6}{'draft ms':>10}{'min':>8}{'acceptance':>12}{'emitted a cycle':>17}")
         for size in sizes:
-            cycles = Speculation("dspark", [cycle for each in found.get(size, []) for cycle in each.cycles])
+            cycles = Speculation("dspark", [cycle for each in found[size] for cycle in each.cycles])
             print(
                 f"{size or 'all':>6}{statistics.median(times[size]):>10.2f}{min(times[size]):>8.2f}"
                 f"{cycles.acceptance:>12.3f}{cycles.emitted_per_cycle:>17.3f}"
