@@ -1,10 +1,9 @@
 """The command `deepseek4-quantize`: converts checkpoints, requantises GGUF files, checks and compares them."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 
-from ds4py.cli import describe, exit_code, exits
+from ds4py.cli import guarded
 from ds4py.cli.exits import UsageError
 from ds4py.cli.options import Parser, PrintVersion, number
 
@@ -101,20 +100,11 @@ def add_other_modes(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code (see `ds4py.cli.exits`); every failure is one line on stderr."""
-    try:
-        code = run(build_parser().parse_args(argv))
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:
-        exits.silence_stdout()
-        return exits.BROKEN_PIPE
-    except KeyboardInterrupt:
-        print(f"{PROGRAM}: interrupted; the same command goes on from here", file=sys.stderr)
-        return exits.INTERRUPTED
-    except Exception as error:
-        code = exit_code(error)
-        print(f"{PROGRAM}: error: {describe(error)}", file=sys.stderr)
-        return code
+    return guarded(
+        PROGRAM,
+        lambda: run(build_parser().parse_args(argv)),
+        interrupted="interrupted; the same command goes on from here",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

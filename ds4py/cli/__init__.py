@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ds4py.cli import exits, generate, inspect, perplexity, replay
 from ds4py.cli.options import Parser, PrintVersion
@@ -29,19 +29,31 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code (see `ds4py.cli.exits`); every failure is one line on stderr."""
-    try:
+
+    def command() -> int:
         args = build_parser().parse_args(argv)
         code: int = args.run(args)
+        return code
+
+    return guarded("ds4py", command)
+
+
+def guarded(program: str, command: Callable[[], int], *, interrupted: str = "") -> int:
+    """The exit code of `command`; a failure is one line on stderr, and so is `interrupted`, where given, on Ctrl-C."""
+    try:
+        code = command()
         sys.stdout.flush()
         return code
     except BrokenPipeError:
         exits.silence_stdout()
         return exits.BROKEN_PIPE
     except KeyboardInterrupt:
+        if interrupted:
+            print(f"{program}: {interrupted}", file=sys.stderr)
         return exits.INTERRUPTED
     except Exception as error:
         code = exit_code(error)
-        print("ds4py: error: " + describe(error), file=sys.stderr)
+        print(f"{program}: error: {describe(error)}", file=sys.stderr)
         return code
 
 

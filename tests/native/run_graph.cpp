@@ -80,11 +80,7 @@ void Graph::compute(std::initializer_list<ggml_tensor*> outputs, const std::func
 
 std::vector<float> Graph::read(const ggml_tensor* t) const { return contents(t); }
 
-std::vector<int32_t> Graph::read_ints(const ggml_tensor* t) const {
-    std::vector<int32_t> values(ggml_nelements(t));
-    ggml_backend_tensor_get(t, values.data(), 0, ggml_nbytes(t));
-    return values;
-}
+std::vector<int32_t> Graph::read_ints(const ggml_tensor* t) const { return values<int32_t>(t); }
 
 std::vector<float> Graph::run(ggml_tensor* output) {
     compute({output});

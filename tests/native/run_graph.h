@@ -55,6 +55,14 @@ class Store {
     std::vector<ggml_backend_buffer_ptr> buffers_;
 };
 
+/// The elements of a contiguous tensor as they are stored.
+template <typename T>
+std::vector<T> values(const ggml_tensor* t) {
+    std::vector<T> v(ggml_nelements(t));
+    ggml_backend_tensor_get(t, v.data(), 0, ggml_nbytes(t));
+    return v;
+}
+
 /// The contents of a contiguous F32 or F16 tensor.
 std::vector<float> contents(const ggml_tensor* t);
 

@@ -31,13 +31,6 @@ ds4::drafter::Hyperparameters small_drafter(bool from_anchor = true) {
 const int64_t kCapacity = ds4::state::context_capacity(small_drafter());
 const int64_t kWindow = small_drafter().stages.window;
 
-template <typename T>
-std::vector<T> values(const ggml_tensor* t) {
-    std::vector<T> v(ggml_nelements(t));
-    ggml_backend_tensor_get(t, v.data(), 0, ggml_nbytes(t));
-    return v;
-}
-
 /// Tensors of one call with memory of their own.
 struct Memory {
     ggml_context_ptr ctx{ggml_init({64 * ggml_tensor_overhead(), nullptr, true})};
@@ -56,7 +49,7 @@ std::vector<int64_t> feature_slots(int64_t position, int64_t rows) {
     in.features = memory.add(GGML_TYPE_I64, shape.features);
     memory.allocate();
     ds4::graph::fill_inputs(in, hp, shape, position, std::vector<int32_t>(rows), kCapacity);
-    return values<int64_t>(in.features);
+    return test::values<int64_t>(in.features);
 }
 
 /// The inputs of a draft, filled.
@@ -97,12 +90,12 @@ struct Shadow {
         const int64_t first = std::max(projected, std::max<int64_t>(0, position - kWindow));
         const Filled f(small_drafter(), position, position - first, 0);
         for (int64_t i = 0; i < position - first; i++) {
-            CHECK(values<int32_t>(f.in.past)[i] == first + i);
-            CHECK(features.at(values<int32_t>(f.in.features)[i]) == first + i);
-            context[values<int64_t>(f.in.slots)[i]] = first + i;
+            CHECK(test::values<int32_t>(f.in.past)[i] == first + i);
+            CHECK(features.at(test::values<int32_t>(f.in.features)[i]) == first + i);
+            context[test::values<int64_t>(f.in.slots)[i]] = first + i;
         }
         projected = position;
-        check_visible(values<float>(f.in.mask));
+        check_visible(test::values<float>(f.in.mask));
     }
 
     void check_visible(const std::vector<float>& mask) const {
@@ -175,12 +168,12 @@ CASE(rows_of_a_draft_block) {
     for (bool from_anchor : {true, false}) {
         const ds4::drafter::Hyperparameters hp = small_drafter(from_anchor);
         const Filled f(hp, 200, 0, 0);
-        const std::vector<int32_t> tokens = values<int32_t>(f.in.tokens);
+        const std::vector<int32_t> tokens = test::values<int32_t>(f.in.tokens);
         CHECK(std::ssize(tokens) == (from_anchor ? 5 : 6));
         for (int64_t i = 0; i < hp.rows(); i++) {
             CHECK(tokens[i] == (i ? 99 : 7));
-            CHECK(values<int32_t>(f.in.positions)[i] == 200 + i);
-            CHECK(values<int32_t>(f.in.inverse)[i] == -200 - i);
+            CHECK(test::values<int32_t>(f.in.positions)[i] == 200 + i);
+            CHECK(test::values<int32_t>(f.in.inverse)[i] == -200 - i);
         }
     }
 }
@@ -188,7 +181,7 @@ CASE(rows_of_a_draft_block) {
 CASE(every_row_of_a_draft_has_the_same_mask) {
     const ds4::drafter::Hyperparameters hp = small_drafter();
     for (int64_t position : {0, 3, 32, 100}) {
-        const std::vector<float> mask = values<float>(Filled(hp, position, 0, 0).in.mask);
+        const std::vector<float> mask = test::values<float>(Filled(hp, position, 0, 0).in.mask);
         const int64_t width = kCapacity + hp.rows();
         for (int64_t i = 0; i < std::ssize(mask); i++) {
             CHECK(mask[i] == mask[i % width]);
@@ -199,7 +192,7 @@ CASE(every_row_of_a_draft_has_the_same_mask) {
 
 CASE(positions_without_features_stay_hidden) {
     for (int64_t oldest : {70, 90, 99, 100}) {
-        const std::vector<float> mask = values<float>(Filled(small_drafter(), 100, 0, oldest).in.mask);
+        const std::vector<float> mask = test::values<float>(Filled(small_drafter(), 100, 0, oldest).in.mask);
         for (int64_t slot = 0; slot < kCapacity; slot++) {
             const int64_t held = 99 - (99 - slot + kCapacity) % kCapacity;  // the last position before 100 in this slot
             CHECK(mask[slot] == (held >= oldest && held >= 100 - kWindow ? 0.0f : -INFINITY));

@@ -39,13 +39,6 @@ struct Filled {
     }
 };
 
-template <typename T>
-std::vector<T> values(const ggml_tensor* t) {
-    std::vector<T> v(ggml_nelements(t));
-    ggml_backend_tensor_get(t, v.data(), 0, ggml_nbytes(t));
-    return v;
-}
-
 /// Position held by each slot of the three kinds of ring; absent: never written.
 struct Shadow {
     std::map<int64_t, int64_t> raw, csa, hca;
@@ -53,7 +46,7 @@ struct Shadow {
 
     /// Slots differ within one op, are inside the ring, and are the last rows'.
     void write(std::map<int64_t, int64_t>& ring, const ggml_tensor* slots, int64_t rows, int64_t capacity) {
-        const std::vector<int64_t> all = values<int64_t>(slots);
+        const std::vector<int64_t> all = test::values<int64_t>(slots);
         const int64_t kept = static_cast<int64_t>(all.size());
         CHECK(kept == std::min(rows, capacity));
         CHECK(static_cast<int64_t>(std::set<int64_t>(all.begin(), all.end()).size()) == kept);
@@ -78,8 +71,8 @@ struct Shadow {
             if ((t + 1) % ratio == 0) blocks.push_back(t / ratio);
         }
         if (blocks.empty()) return CHECK(!in.own && !in.row && !in.start && !in.previous);
-        CHECK(values<int64_t>(in.row) == blocks);
-        const std::vector<int32_t> own = values<int32_t>(in.own), start = values<int32_t>(in.start);
+        CHECK(test::values<int64_t>(in.row) == blocks);
+        const std::vector<int32_t> own = test::values<int32_t>(in.own), start = test::values<int32_t>(in.start);
         for (size_t i = 0; i < own.size(); i++) {
             check_joined(ring, capacity, own[i], blocks[i / ratio] * ratio + static_cast<int64_t>(i) % ratio);
         }
@@ -92,8 +85,8 @@ struct Shadow {
 
     void check_previous(const std::map<int64_t, int64_t>& ring, const RatioInputs& in,
                         const std::vector<int64_t>& blocks) const {
-        const std::vector<int32_t> previous = values<int32_t>(in.previous);
-        const std::vector<float> missing = values<float>(in.missing);
+        const std::vector<int32_t> previous = test::values<int32_t>(in.previous);
+        const std::vector<float> missing = test::values<float>(in.missing);
         for (size_t i = 0; i < previous.size(); i++) {
             const int64_t wanted = (blocks[i / 4] - 1) * 4 + static_cast<int64_t>(i) % 4;
             check_joined(ring, ds4::state::carry_capacity(4), previous[i], wanted);
@@ -105,7 +98,7 @@ struct Shadow {
 
     /// The window: slot i holds position P - W + i; the first is hidden from every query.
     void check_window(const Inputs& in) const {
-        const std::vector<int32_t> window = values<int32_t>(in.window);
+        const std::vector<int32_t> window = test::values<int32_t>(in.window);
         CHECK(static_cast<int64_t>(window.size()) == kTarget.window);
         for (int64_t i = 0; i < kTarget.window; i++) {
             CHECK(window[i] >= 0 && window[i] < ds4::state::raw_capacity(kTarget));
@@ -128,7 +121,7 @@ struct Shadow {
 };
 
 void check_mask(const ggml_tensor* t, const QueryBlock& q, int64_t position, int ratio) {
-    const std::vector<float> mask = values<float>(t);
+    const std::vector<float> mask = test::values<float>(t);
     const int64_t width = t->ne[0], keys = kTarget.window + q.count;
     CHECK(t->ne[1] == q.count && width >= keys);
     for (int64_t i = 0; i < static_cast<int64_t>(mask.size()); i++) {
@@ -153,11 +146,11 @@ void check_visible(const ggml_tensor* t, const QueryBlock& q, int64_t position) 
 CASE(inputs_of_the_rows_themselves) {
     const Filled f(250, 70);
     for (int64_t i = 0; i < 70; i++) {
-        CHECK(values<int32_t>(f.in.tokens)[i] == 3 * i + 1);
-        CHECK(values<int32_t>(f.in.positions)[i] == 250 + i);
-        CHECK(values<int32_t>(f.in.inverse)[i] == -250 - i);
-        CHECK(values<int32_t>(f.in.csa.ape)[i] == (250 + i) % 4);
-        CHECK(values<int32_t>(f.in.hca.ape)[i] == (250 + i) % 128);
+        CHECK(test::values<int32_t>(f.in.tokens)[i] == 3 * i + 1);
+        CHECK(test::values<int32_t>(f.in.positions)[i] == 250 + i);
+        CHECK(test::values<int32_t>(f.in.inverse)[i] == -250 - i);
+        CHECK(test::values<int32_t>(f.in.csa.ape)[i] == (250 + i) % 4);
+        CHECK(test::values<int32_t>(f.in.hca.ape)[i] == (250 + i) % 128);
     }
 }
 
