@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from generating import PROMPT
 from gguf_tools import GOLDEN
 
 import ds4py
+
+sys.path.append(str(Path(__file__).parents[1]))  # for `tiny`; behind the installed ds4py
 
 
 def open_engine(name: str, threads: int = 1) -> ds4py.Engine:

@@ -1,0 +1,69 @@
+"""The recipe of the tiny pair, from nothing to two GGUF files and their evaluation.
+
+Every stage that is done is skipped, and an interrupted one goes on from its last checkpoint, so the same command
+resumes. Needs the training extra (pip install '.[training]') and a C++ compiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from . import corpus
+from .config import FULL, SMOKE, Budget, DraftShape, Shape
+from .evaluation import evaluate, tables
+
+
+def main() -> None:
+    """Runs what is not done yet."""
+    parser = argparse.ArgumentParser(prog="python -m tiny", description=__doc__)
+    parser.add_argument("work", type=Path, help="folder for everything that is made")
+    parser.add_argument("--seed", type=int, default=1, help="of the weights and of the order of the text (default: 1)")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, help="processes, a core each (default: all)"
+    )
+    parser.add_argument("--smoke", action="store_true", help="train for minutes, to see everything run")
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    budget = SMOKE if args.smoke else FULL
+    corpus.build(args.work, show)
+    train(args.work, budget, args.seed, args.workers)
+    export_pair(args.work)
+    print(tables(evaluate(args.work, args.work / "target.gguf", args.work / "drafter.gguf")))
+
+
+def train(work: Path, budget: Budget, seed: int, workers: int) -> None:
+    """The target, its texts, the drafter."""
+    from .training import drafter, processes, rollouts, target
+
+    def stage(file: str, function: Callable[..., None], amount: int) -> None:
+        if not (work / file).exists():
+            processes.run(function, workers, work, amount, seed)
+
+    stage("target.pt", target.train, budget.target_tokens)
+    stage(f"rollouts.{workers - 1}.npy", rollouts.write, budget.rollout_tokens)
+    stage("drafter.pt", drafter.train, budget.drafter_steps)
+
+
+def export_pair(work: Path) -> None:
+    """A checkpoint in DeepSeek's names, and the GGUF files as they are shipped."""
+    from . import export
+    from .model.drafter import Drafter
+    from .model.target import Target
+    from .training.checkpoint import load_model
+
+    target = load_model(work / "target.pt", Target(Shape()))
+    drafter = load_model(work / "drafter.pt", Drafter(Shape(), DraftShape()))
+    export.write_checkpoint(work / "checkpoint", target, drafter, work / "data")
+    export.convert(work / "checkpoint", work / "target.gguf", work / "drafter.gguf", "q8", "DS4 tiny")
+
+
+def show(text: str, done: float) -> None:
+    """A line of progress of the corpus."""
+    print(f"\r{text}: {done:.0%}", end="\n" if done >= 1 else "", flush=True)
+
+
+if __name__ == "__main__":
+    main()

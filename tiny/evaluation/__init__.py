@@ -1,0 +1,18 @@
+"""What a pair is worth: held-out loss, acceptance and calibration through the runtime. Needs no torch."""
+
+from tiny.evaluation.comparison import Comparison, Difference, compare
+from tiny.evaluation.evaluate import evaluate
+from tiny.evaluation.results import Evaluation, Lengths
+from tiny.evaluation.tables import comparison_table, sample_texts, tables
+
+__all__ = [
+    "Comparison",
+    "Difference",
+    "Evaluation",
+    "Lengths",
+    "compare",
+    "comparison_table",
+    "evaluate",
+    "sample_texts",
+    "tables",
+]

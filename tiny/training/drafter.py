@@ -1,0 +1,107 @@
+"""Training of the drafter on the frozen target (spec: dspark.md, section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..config import DraftShape, Shape
+from ..model.drafter import Draft, Drafter
+from ..model.target import Target
+from . import checkpoint, rollouts
+from .data import Corpus
+from .optimisers import Optimisers
+from .processes import average, is_first
+from .report import Report
+
+SEQUENCES, LENGTH, ANCHORS = 6, 256, 40
+"""Of a step, over all processes; half of the sequences are the target's own texts."""
+SLOT_WEIGHT = 0.85
+CONFIDENCE_LOSS, BALANCE, SAVE_EVERY = 0.3, 2e-3, 200
+CALIBRATED = (0.7, 1.0)
+"""Temperatures at whose acceptance, on average, the confidence aims."""
+
+
+def train(rank: int, work: Path, steps: int, seed: int) -> None:
+    """One process of the training; ends with `work/drafter.pt`."""
+    torch.manual_seed(seed)
+    shape, draft = Shape(), DraftShape()
+    target = checkpoint.load_model(work / "target.pt", Target(shape)).requires_grad_(False)
+    model, corpus, own = Drafter(shape, draft), Corpus(work, seed + 2), rollouts.read(work)
+    model.norm.load_state_dict(target.norm.state_dict())
+    optimisers, settings = Optimisers(model), checkpoint.Settings(asdict(draft), steps, seed)
+    step = checkpoint.resume(work / "drafter.checkpoint", model, optimisers, settings)
+    report = Report(work / "drafter.log", steps, step)
+    while step < steps:
+        rng = torch.Generator().manual_seed((seed * steps + step) * 64 + rank)
+        tokens, first = sequences(corpus, own, step, rank, rng)
+        made, parts = forward(target, model, tokens, anchors(first, rng), late=step > steps // 2)
+        average([parameter.grad for parameter in model.parameters()])
+        factor = optimisers.step(step, step / steps)
+        balance(model, made.chosen, BALANCE * factor)
+        step += 1
+        report.add(step, step, rate=factor, **parts)
+        if is_first() and step % SAVE_EVERY == 0:
+            checkpoint.save(work / "drafter.checkpoint", step, model, optimisers, settings)
+    if is_first():
+        checkpoint.write(work / "drafter.pt", model.state_dict())
+
+
+def sequences(corpus: Corpus, own: Tensor, step: int, rank: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+    """This process's tokens [sequences, LENGTH], and the first position of each that may be an anchor."""
+    count = SEQUENCES // dist.get_world_size()
+    generated = own[torch.randint(len(own), (count // 2 + count % 2 * (step % 2),), generator=rng)]
+    corpus_part = corpus.windows(step, rank, count - len(generated), LENGTH)
+    first = torch.full((count,), 8)
+    first[: len(generated)] = rollouts.PROMPT - 4
+    return torch.cat([generated, corpus_part]), first
+
+
+def anchors(first: Tensor, rng: torch.Generator) -> Tensor:
+    """Random positions [sequences, ANCHORS], with a block behind each."""
+    last = LENGTH - DraftShape().block - 1
+    share = torch.rand(len(first), ANCHORS, generator=rng)
+    return (first[:, None] + share * (last - first[:, None])).long()
+
+
+def forward(
+    target: Target, model: Drafter, tokens: Tensor, positions: Tensor, late: bool
+) -> tuple[Draft, dict[str, float]]:
+    """Gradients of one step's loss; teacher forcing: the token before each slot is the true one."""
+    block = model.draft.block
+    slots = positions[..., None] + torch.arange(block)
+    rows = torch.arange(len(tokens))[:, None, None]
+    with torch.no_grad():
+        output = target(tokens, taps=model.draft.taps)
+        hidden = output.hidden.view(*tokens.shape, -1)[rows, slots]
+        wanted = target.head(hidden)
+    made = model(target, output.features.view(*tokens.shape, -1), positions, tokens[rows, slots])
+    log_p, log_q = wanted.log_softmax(-1), made.logits.log_softmax(-1)
+    overlap = torch.minimum(log_p.exp(), log_q.exp()).sum(-1)
+    divergence = F.kl_div(log_q, log_p, reduction="none", log_target=True).sum(-1)
+    accepted = torch.stack([overlap_at(wanted, made.logits.detach(), t) for t in CALIBRATED]).mean(0)
+    confidence = F.binary_cross_entropy_with_logits(made.confidence, accepted, reduction="none")
+    share = 1.0 if late else 0.5  # of total variation, which is what acceptance is; divergence learns faster at first
+    loss = divergence * (1.5 - share) + 2 * share * (1 - overlap) + CONFIDENCE_LOSS * confidence
+    weights = SLOT_WEIGHT ** torch.arange(block)
+    (loss.mean((0, 1)) * weights / weights.sum()).sum().backward()
+    by_slot = overlap.detach().mean((0, 1))
+    return made, {"loss": float(loss.detach().mean()), **{f"accept{k + 1}": float(v) for k, v in enumerate(by_slot)}}
+
+
+def overlap_at(p: Tensor, q: Tensor, temperature: float) -> Tensor:
+    """Probability that a proposal is accepted at a temperature, from logits [..., vocab]."""
+    return torch.minimum((p / temperature).softmax(-1), (q / temperature).softmax(-1)).sum(-1)
+
+
+def balance(model: Drafter, chosen: list[Tensor], step: float) -> None:
+    """Moves the routers' biases by all processes' loads."""
+    for stage, used in zip(model.stages, chosen, strict=True):
+        load = torch.bincount(used.flatten(), minlength=model.shape.experts).float()
+        average([load])
+        stage.ffn.balance(load, step)
