@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from . import corpus
+from .card import card
 from .config import FULL, SMOKE, Budget, DraftShape, Shape
 from .evaluation import evaluate, tables
 
@@ -31,7 +32,8 @@ def main() -> None:
     corpus.build(args.work, show)
     train(args.work, budget, args.seed, args.workers)
     export_pair(args.work)
-    print(tables(evaluate(args.work, args.work / "target.gguf", args.work / "drafter.gguf")))
+    print(tables(evaluate(args.work, args.work / "tiny-target.gguf", args.work / "tiny-drafter.gguf")))
+    (args.work / "tiny.md").write_text(card(args.work), encoding="utf-8")
 
 
 def train(work: Path, budget: Budget, seed: int, workers: int) -> None:
@@ -57,7 +59,7 @@ def export_pair(work: Path) -> None:
     target = load_model(work / "target.pt", Target(Shape()))
     drafter = load_model(work / "drafter.pt", Drafter(Shape(), DraftShape()))
     export.write_checkpoint(work / "checkpoint", target, drafter, work / "data")
-    export.convert(work / "checkpoint", work / "target.gguf", work / "drafter.gguf", "q8", "DS4 tiny")
+    export.convert(work / "checkpoint", work / "tiny-target.gguf", work / "tiny-drafter.gguf", "q8", "DS4 tiny")
 
 
 def show(text: str, done: float) -> None:
