@@ -1,11 +1,12 @@
 """Speed and memory of converting, against the time that ggml's quantiser alone needs for the same rows.
 
-Usage: convert.py [--size 2G] [--presets q8,q4] [--threads 2] [--rounds 3] [--folder DIR]
+Usage: convert.py [--size 2G] [--presets q8,q4] [--threads 2] [--rounds 3] [--folder DIR] [--output DIR]
 Makes a random checkpoint in FP8, FP4 and BF16 (kept in DIR for the next time), converts it with each preset in a child
 process, and measures the child's wall time, processor time and peak resident memory. The quantiser alone is
 ggml_quantize_chunk on values of the same tensors, from memory, on as many threads; tensors whose bytes are taken over
-count nothing there. Rounds alternate, and the best of each is taken. MB are of F32 values, 4 bytes each. On a machine
-that does other work as well, processor time is the one to compare. Linux only.
+count nothing there. Rounds alternate, and the best of each is taken. MB are of F32 values, 4 bytes each. A conversion
+ends when its bytes are on the disk; --output /dev/shm leaves the disk out. On a machine that does other work as well,
+processor time is the one to compare. Linux only.
 """
 
 import argparse
@@ -80,7 +81,7 @@ def seconds_per_row(pool: ThreadPoolExecutor, threads: int, kind: Type, x: np.nd
 
 def run(folder: Path, output: Path, preset: str, threads: int) -> tuple[float, float, int, int]:
     """Wall and processor seconds, and peak and idle resident bytes, of one conversion."""
-    flags = [".", str(output), "--preset", preset, "-q", "-t", str(threads), "--overwrite"]
+    flags = [".", str(output), "--preset", preset, "-q", "-t", str(threads)]
     command = [sys.executable, "-c", CHILD, *flags]
     # Not from the source tree, whose `ds4py` folder has no native module.
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
@@ -97,7 +98,8 @@ def main() -> None:
     parser.add_argument("--presets", default="q8,q4")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--folder", type=Path, help="where the checkpoint is kept (default: a temporary folder)")
+    parser.add_argument("--output", type=Path, help="where the GGUF is written (default: a temporary folder)")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (args.folder or Path(temporary)) / f"random-{args.size}"
@@ -105,7 +107,7 @@ def main() -> None:
             write_checkpoint(folder, args.size)
         print_header(str(folder / "config.json"), threads=args.threads, rounds=args.rounds)
         for preset in args.presets.split(","):
-            measure(folder, Path(temporary) / "out.gguf", preset, args.threads, args.rounds)
+            measure(folder, (args.output or Path(temporary)) / "bench-convert.gguf", preset, args.threads, args.rounds)
 
 
 def measure(folder: Path, output: Path, preset: str, threads: int, rounds: int) -> None:
@@ -115,6 +117,7 @@ def measure(folder: Path, output: Path, preset: str, threads: int, rounds: int) 
     for _ in range(rounds):
         alone.append(quantiser_alone(tensors, threads))
         runs.append(run(folder, output, preset, threads))
+        output.unlink()
     seconds, busy = (min(each[clock] for each in runs) for clock in (0, 1))
     wall_alone, busy_alone = (min(each[clock] for each in alone) for clock in (0, 1))
     peak, idle = max(each[2] for each in runs), runs[0][3]

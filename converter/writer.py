@@ -8,9 +8,10 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
 from ds4py.errors import RequestError
 
@@ -123,22 +124,29 @@ def run(works: Sequence[Work], threads: int, progress: Progress) -> None:
     done = sum(work.file.tensors[number].elements for work in works for number in work.done)
     todo = ((work, number, slab) for work in works for number, slab in work.slabs())
     pending: dict[Future[None], tuple[Work, int, Slab]] = {}
-    with ThreadPoolExecutor(threads) as pool:
+    ready: SimpleQueue[Future[None]] = SimpleQueue()  # a slab takes milliseconds, and `wait` a good part of one
+    notes: list[Future[None]] = []
+    # The journal waits for the disk, and nobody shall wait for the journal.
+    with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(1) as clerk:
         try:
             while True:
                 while len(pending) < IN_FLIGHT * threads and (item := next(todo, None)) is not None:
                     work, number, slab = item
-                    pending[pool.submit(work.write, number, slab)] = item
+                    future = pool.submit(work.write, number, slab)
+                    pending[future] = item
+                    future.add_done_callback(ready.put)
                 if not pending:
-                    return
-                for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                    work, number, slab = pending.pop(future)
-                    future.result()
-                    done += slab.count * work.file.tensors[number].columns
-                    left[id(work), number] -= 1
-                    if left[id(work), number] == 0:
-                        work.journal.done(number, work.file.tensors[number].nbytes)
+                    break
+                future = ready.get()
+                work, number, slab = pending.pop(future)
+                future.result()
+                done += slab.count * work.file.tensors[number].columns
+                left[id(work), number] -= 1
+                if left[id(work), number] == 0:
+                    notes.append(clerk.submit(work.journal.done, number, work.file.tensors[number].nbytes))
                 progress(done, total)
+            for note in notes:
+                note.result()
         finally:
             for future in pending:
                 future.cancel()

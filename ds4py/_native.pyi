@@ -31,7 +31,11 @@ __all__: list[str] = [
     "accept",
     "check_weights",
     "commit",
+    "decode_fp4",
+    "decode_fp8",
     "draw",
+    "fp4_to_mxfp4",
+    "greatest_magnitude",
     "load_backends",
     "memory_needed",
     "philox4x32",
@@ -475,9 +479,29 @@ def commit() -> str:
     The commit it was built from, or "unknown".
     """
 
+def decode_fp4(codes: numpy.ndarray, scales: numpy.ndarray) -> numpy.typing.NDArray[numpy.float32]:
+    """
+    Values [32 n] of E2M1 codes [16 n] (uint8), the low half first, under E8M0 scales [n] up to code 252.
+    """
+
+def decode_fp8(codes: numpy.ndarray, scales: numpy.ndarray) -> numpy.typing.NDArray[numpy.float32]:
+    """
+    Values [rows, columns] of E4M3 codes (uint8) under float32 scales [rows, ceil(columns / 128)]; NaN for the codes that mean it.
+    """
+
 def draw(weights: numpy.ndarray, u: float) -> int:
     """
     Index drawn with probability weights[i] / sum(weights) for u in [0, 1); never one of weight zero.
+    """
+
+def fp4_to_mxfp4(codes: numpy.ndarray, scales: numpy.ndarray) -> numpy.typing.NDArray[numpy.uint8]:
+    """
+    The same codes and scales as bytes [17 n] of ggml's MXFP4.
+    """
+
+def greatest_magnitude(values: numpy.ndarray) -> float:
+    """
+    Of values [rows, columns]; infinite or NaN as soon as one is.
     """
 
 def load_backends(directory: str) -> None:

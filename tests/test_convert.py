@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 
 import ds4py
 from ds4py.converter.source.config import read_config
-from ds4py.converter.source.fp8 import decode, e8m0
+from ds4py.converter.source.fp8 import e8m0
 from ds4py.converter.source.safetensors import read_header
 from ds4py.converter.source.tokenizer import tokenizer
 
@@ -120,10 +120,8 @@ def test_fp8_and_fp4_values_are_exact(tmp_path: Path, mixture) -> None:
     assert checked > 150
 
 
-def test_every_fp8_code_and_every_scale() -> None:
-    """All 254 numbers of E4M3, subnormals among them, and all 255 of E8M0."""
-    codes = np.array([code for code in range(256) if code & 0x7F != 0x7F], np.uint8)
-    assert np.array_equal(decode("all", codes), checkpoints.E4M3[codes].astype(np.float32))
+def test_every_scale() -> None:
+    """All 255 powers of E8M0, and its NaN."""
     scales = e8m0(np.arange(255, dtype=np.uint8))
     assert np.array_equal(scales.astype(np.float64), 2.0 ** (np.arange(255) - 127))
     assert np.isnan(e8m0(np.array([255], np.uint8))[0])

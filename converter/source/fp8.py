@@ -6,16 +6,12 @@ import numpy as np
 from gguf import GGMLQuantizationType as Type
 from numpy.typing import NDArray
 
+from ds4py import _native
 from ds4py.errors import FormatError
 
-from .rows import not_finite
 from .safetensors import Entry
 
 BLOCK = 128
-MASK = 0x87F0_0000
-"""Sign, and the seven bits of E4M3 where F32 has the lower bits of its exponent and the upper ones of its mantissa."""
-BIAS = np.float32(2.0**120)
-"""What such an F32 lacks to E4M3's value: the exponents' biases are 127 and 7."""
 POWERS: NDArray[np.float32] = np.append(np.exp2(np.arange(255) - 127.0), np.nan).astype(np.float32)
 """What the codes of E8M0 stand for."""
 MAX_SCALE = 2.0**119
@@ -38,28 +34,11 @@ class Fp8:
         raise TypeError(f"{self.name} is FP8")
 
     def floats(self, first: int, count: int) -> NDArray[np.float32]:
-        """As Rows.floats; exact where the scales are powers of two."""
+        """As Rows.floats; exact where the scales are powers of two. Codes that mean NaN come out as such."""
         entry = self._weight
         codes = entry.shard.read(entry.offset + first * self.columns, count * self.columns)
-        out = decode(self.name, codes.reshape(count, self.columns))
         scales = self._scale[np.arange(first, first + count) // BLOCK]
-        if self.columns % BLOCK:
-            out *= np.repeat(scales, BLOCK, axis=1)[:, : self.columns]
-        else:
-            out.reshape(count, -1, BLOCK)[...] *= scales[:, :, None]
-        return out
-
-
-def decode(name: str, codes: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """The values of E4M3 codes. Raises FormatError for the codes that mean NaN; there are none for infinity."""
-    if (codes & 0x7F).max() == 0x7F:
-        raise not_finite(name)
-    bits = codes.view(np.int8).astype(np.int32).view(np.uint32)  # widened with the sign in every upper bit
-    bits <<= 20
-    bits &= MASK
-    out = bits.view(np.float32)
-    out *= BIAS
-    return out
+        return _native.decode_fp8(codes.reshape(count, self.columns), scales)
 
 
 def read_scales(scale: Entry) -> NDArray[np.float32]:

@@ -5,6 +5,7 @@ PYBIND11_MODULE(_native, m) {
     m.doc() = "The native core of ds4py.";
     m.def("commit", [] { return DS4_COMMIT; }, "The commit it was built from, or \"unknown\".");
     register_errors(m);
+    register_formats(m);
     register_gguf(m);
     register_sampling(m);
     register_speculation(m);
