@@ -117,3 +117,11 @@ def test_a_drafter_is_loaded(tmp_path: Path, checkpoint: Path) -> None:
     path = convert(checkpoint, tmp_path / "drafter.gguf", "--dspark-only", "--preset", "f32")
     elements = sum(tensor.n_elements for tensor in tensors(path).values())
     assert run(LOAD + DESCRIBE, path).split() == ["dflash", "3", str(elements)]
+
+
+def test_a_split_file_is_run(tmp_path: Path, checkpoint: Path) -> None:
+    whole = convert(checkpoint, tmp_path / "whole.gguf", "--preset", "f32")
+    shards = convert(checkpoint, tmp_path / "parts.gguf", "--preset", "f32", "--split", "1M")
+    first = sorted(shards.parent.glob("parts-*.gguf"))[0]
+    tokens = np.arange(3, 100, dtype=np.int32)
+    assert np.array_equal(llama_logits(first, tokens), llama_logits(whole, tokens))
