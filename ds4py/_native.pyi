@@ -486,7 +486,7 @@ def decode_fp4(codes: numpy.ndarray, scales: numpy.ndarray) -> numpy.typing.NDAr
 
 def decode_fp8(codes: numpy.ndarray, scales: numpy.ndarray) -> numpy.typing.NDArray[numpy.float32]:
     """
-    Values [rows, columns] of E4M3 codes (uint8) under float32 scales [rows, ceil(columns / 128)]; NaN where a code means it.
+    Values [rows, columns] of E4M3 codes (uint8), scales float32 [rows, ceil(columns / 128)]; NaN where a code means it.
     """
 
 def draw(weights: numpy.ndarray, u: float) -> int:

@@ -74,7 +74,7 @@ float greatest_magnitude(const py::array& values) {
 
 void register_formats(py::module_& m) {
     m.def("decode_fp8", &decode_fp8, py::arg("codes"), py::arg("scales"),
-          "Values [rows, columns] of E4M3 codes (uint8) under float32 scales [rows, ceil(columns / 128)]; NaN where a "
+          "Values [rows, columns] of E4M3 codes (uint8), scales float32 [rows, ceil(columns / 128)]; NaN where a "
           "code means it.");
     m.def("decode_fp4", &decode_fp4, py::arg("codes"), py::arg("scales"),
           "Values [32 n] of E2M1 codes [16 n] (uint8), the low half first, under E8M0 scales [n] up to code 252.");
