@@ -2,30 +2,23 @@
 
 Only F32 files are compared number by number: with quantised weights llama.cpp quantises the activations too, and on
 models as tiny as these a rounding sends a token to other experts. The quantised files are loaded, and have to give
-finite logits. A drafter is loaded as a model, but does not run by itself: llama.cpp drafts with it beside its target,
-and with a narrower window for all rows of a block but the first (see tests/golden/README.md). Of the contracts only
-dflash is llama.cpp's. Seen with llama-cpp-python 0.3.36.
-
-llama.cpp runs in a process of its own, because it brings its own ggml, whose libraries have the names of ours.
+finite logits. A drafter is loaded as a model, but does not run by itself: test_pair_llama.py drafts with one beside its
+target. Of the contracts only dflash is llama.cpp's. Seen with llama-cpp-python 0.3.36.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import checkpoints
+import llama
 import numpy as np
 import pytest
 from conftest import open_engine
 from converting import convert, tensors
 from gguf_tools import GOLDEN
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("llama_cpp") is None, reason="llama-cpp-python is not installed: nothing to compare with"
-)
+pytestmark = llama.installed
 
 LOAD = """
 import ctypes, sys
@@ -63,19 +56,11 @@ np.save(sys.argv[3], np.ctypeslib.as_array(llama.llama_get_logits(context), (row
 """
 
 
-def run(script: str, *arguments: object) -> str:
-    """What the script prints; its errors fail the test with llama.cpp's own words."""
-    command = [sys.executable, "-P", "-c", script, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
-
-
 def llama_logits(path: Path, tokens: np.ndarray) -> np.ndarray:
     """Logits [positions, vocabulary] of llama.cpp with an F32 state."""
     given, found = path.with_suffix(".tokens.npy"), path.with_suffix(".logits.npy")
     np.save(given, tokens)
-    run(LOAD + EVALUATE, path, given, found)
+    llama.run("-c", LOAD + EVALUATE, path, given, found)
     logits: np.ndarray = np.load(found)
     return logits
 
@@ -116,7 +101,7 @@ def test_a_drafter_is_loaded(tmp_path: Path, checkpoint: Path) -> None:
     """All of its tensors have a place: llama.cpp refuses a file with one too many or too few."""
     path = convert(checkpoint, tmp_path / "drafter.gguf", "--dspark-only", "--preset", "f32")
     elements = sum(tensor.n_elements for tensor in tensors(path).values())
-    assert run(LOAD + DESCRIBE, path).split() == ["dflash", "3", str(elements)]
+    assert llama.run("-c", LOAD + DESCRIBE, path).split() == ["dflash", "3", str(elements)]
 
 
 def test_a_split_file_is_run(tmp_path: Path, checkpoint: Path) -> None:
