@@ -13,7 +13,7 @@ namespace {
 
 constexpr int streams = 4;
 constexpr int cells = streams * streams;
-constexpr int lanes = 16; // matrices that are normalised side by side, one a vector lane
+constexpr int lanes = 16;  // matrices that are normalised side by side, one a vector lane
 
 using Lane = float[lanes];
 
@@ -30,14 +30,14 @@ Line line(int64_t half_step, int index) {
     return out;
 }
 
-void sum_line(const Lane * a, const Line & at, float epsilon, Lane & sum) {
+void sum_line(const Lane* a, const Line& at, float epsilon, Lane& sum) {
     for (int l = 0; l < lanes; l++) {
         sum[l] = epsilon + a[at.cell[0]][l] + a[at.cell[1]][l] + a[at.cell[2]][l] + a[at.cell[3]][l];
     }
 }
 
 // All states of the iteration, [2 * iterations][cells][lanes]; the first is softmax + epsilon.
-void iterate(const Lane * logits, Lane * states, int64_t iterations, float epsilon) {
+void iterate(const Lane* logits, Lane* states, int64_t iterations, float epsilon) {
     for (int row = 0; row < streams; row++) {
         const Line at = line(1, row);
         for (int l = 0; l < lanes; l++) {
@@ -54,8 +54,8 @@ void iterate(const Lane * logits, Lane * states, int64_t iterations, float epsil
         }
     }
     for (int64_t k = 0; k + 1 < 2 * iterations; k++) {
-        const Lane * a = states + k * cells;
-        Lane * next = states + (k + 1) * cells;
+        const Lane* a = states + k * cells;
+        Lane* next = states + (k + 1) * cells;
         for (int index = 0; index < streams; index++) {
             const Line at = line(k, index);
             Lane sum;
@@ -70,10 +70,10 @@ void iterate(const Lane * logits, Lane * states, int64_t iterations, float epsil
 }
 
 // `gradient` of the last state becomes that of the logits.
-void iterate_backward(const Lane * states, Lane * gradient, int64_t iterations, float epsilon) {
+void iterate_backward(const Lane* states, Lane* gradient, int64_t iterations, float epsilon) {
     for (int64_t k = 2 * iterations - 2; k >= 0; k--) {
-        const Lane * a = states + k * cells;
-        const Lane * next = states + (k + 1) * cells;
+        const Lane* a = states + k * cells;
+        const Lane* next = states + (k + 1) * cells;
         for (int index = 0; index < streams; index++) {
             const Line at = line(k, index);
             Lane sum, dot = {};
@@ -90,7 +90,7 @@ void iterate_backward(const Lane * states, Lane * gradient, int64_t iterations, 
             }
         }
     }
-    for (int row = 0; row < streams; row++) { // the softmax
+    for (int row = 0; row < streams; row++) {  // the softmax
         const Line at = line(1, row);
         for (int l = 0; l < lanes; l++) {
             float dot = 0;
@@ -104,7 +104,7 @@ void iterate_backward(const Lane * states, Lane * gradient, int64_t iterations, 
     }
 }
 
-int64_t gather(const float * from, Lane * to, int64_t first, int64_t count) {
+int64_t gather(const float* from, Lane* to, int64_t first, int64_t count) {
     const int64_t here = std::min<int64_t>(lanes, count - first);
     for (int l = 0; l < lanes; l++) {
         for (int i = 0; i < cells; i++) {
@@ -114,7 +114,7 @@ int64_t gather(const float * from, Lane * to, int64_t first, int64_t count) {
     return here;
 }
 
-void scatter(const Lane * from, float * to, int64_t first, int64_t here) {
+void scatter(const Lane* from, float* to, int64_t first, int64_t here) {
     for (int l = 0; l < here; l++) {
         for (int i = 0; i < cells; i++) {
             to[(first + l) * cells + i] = from[i][l];
@@ -122,23 +122,21 @@ void scatter(const Lane * from, float * to, int64_t first, int64_t here) {
     }
 }
 
-const float * data(const torch::Tensor & x) {
+const float* data(const torch::Tensor& x) {
     TORCH_CHECK(x.is_contiguous() && x.scalar_type() == torch::kFloat, "contiguous float32 wanted");
     return x.data_ptr<float>();
 }
 
-float * out(torch::Tensor & x) {
-    return x.data_ptr<float>();
-}
+float* out(torch::Tensor& x) { return x.data_ptr<float>(); }
 
-} // namespace
+}  // namespace
 
 // logits [n, 16], row-major [source][destination] -> doubly stochastic [n, 16]
-torch::Tensor sinkhorn(const torch::Tensor & logits, int64_t iterations, double epsilon) {
+torch::Tensor sinkhorn(const torch::Tensor& logits, int64_t iterations, double epsilon) {
     auto result = torch::empty_like(logits);
     const int64_t count = logits.size(0);
     std::vector<float> buffer(2 * iterations * cells * lanes);
-    auto * states = reinterpret_cast<Lane *>(buffer.data());
+    auto* states = reinterpret_cast<Lane*>(buffer.data());
     Lane block[cells];
     for (int64_t first = 0; first < count; first += lanes) {
         const int64_t here = gather(data(logits), block, first, count);
@@ -148,12 +146,12 @@ torch::Tensor sinkhorn(const torch::Tensor & logits, int64_t iterations, double 
     return result;
 }
 
-torch::Tensor sinkhorn_backward(const torch::Tensor & gradient, const torch::Tensor & logits, int64_t iterations,
+torch::Tensor sinkhorn_backward(const torch::Tensor& gradient, const torch::Tensor& logits, int64_t iterations,
                                 double epsilon) {
     auto result = torch::empty_like(logits);
     const int64_t count = logits.size(0);
     std::vector<float> buffer(2 * iterations * cells * lanes);
-    auto * states = reinterpret_cast<Lane *>(buffer.data());
+    auto* states = reinterpret_cast<Lane*>(buffer.data());
     Lane block[cells], slope[cells];
     for (int64_t first = 0; first < count; first += lanes) {
         const int64_t here = gather(data(logits), block, first, count);
@@ -166,13 +164,13 @@ torch::Tensor sinkhorn_backward(const torch::Tensor & gradient, const torch::Ten
 }
 
 // x [n, 4, d], pre [n, 4] -> sum over streams of pre * x, [n, d]
-torch::Tensor mix(const torch::Tensor & x, const torch::Tensor & pre) {
+torch::Tensor mix(const torch::Tensor& x, const torch::Tensor& pre) {
     const int64_t count = x.size(0), d = x.size(2);
     auto result = torch::empty({count, d}, x.options());
     for (int64_t n = 0; n < count; n++) {
-        const float * from = data(x) + n * streams * d;
-        const float * p = data(pre) + n * streams;
-        float * to = out(result) + n * d;
+        const float* from = data(x) + n * streams * d;
+        const float* p = data(pre) + n * streams;
+        float* to = out(result) + n * d;
         for (int64_t i = 0; i < d; i++) {
             to[i] = p[0] * from[i] + p[1] * from[d + i] + p[2] * from[2 * d + i] + p[3] * from[3 * d + i];
         }
@@ -180,15 +178,15 @@ torch::Tensor mix(const torch::Tensor & x, const torch::Tensor & pre) {
     return result;
 }
 
-std::vector<torch::Tensor> mix_backward(const torch::Tensor & gradient, const torch::Tensor & x,
-                                        const torch::Tensor & pre) {
+std::vector<torch::Tensor> mix_backward(const torch::Tensor& gradient, const torch::Tensor& x,
+                                        const torch::Tensor& pre) {
     auto dx = torch::empty_like(x), dpre = torch::empty_like(pre);
     const int64_t count = x.size(0), d = x.size(2);
     for (int64_t n = 0; n < count; n++) {
-        const float * g = data(gradient) + n * d;
+        const float* g = data(gradient) + n * d;
         for (int s = 0; s < streams; s++) {
-            const float * from = data(x) + (n * streams + s) * d;
-            float * to = out(dx) + (n * streams + s) * d;
+            const float* from = data(x) + (n * streams + s) * d;
+            float* to = out(dx) + (n * streams + s) * d;
             const float p = data(pre)[n * streams + s];
             float dot = 0;
             for (int64_t i = 0; i < d; i++) {
@@ -202,17 +200,17 @@ std::vector<torch::Tensor> mix_backward(const torch::Tensor & gradient, const to
 }
 
 // x [n, 4, d], y [n, d], post [n, 4], comb [n, 16] -> post[to] * y + sum over sources of comb[from][to] * x[from]
-torch::Tensor post(const torch::Tensor & x, const torch::Tensor & y, const torch::Tensor & post,
-                   const torch::Tensor & comb) {
+torch::Tensor post(const torch::Tensor& x, const torch::Tensor& y, const torch::Tensor& post,
+                   const torch::Tensor& comb) {
     auto result = torch::empty_like(x);
     const int64_t count = x.size(0), d = x.size(2);
     for (int64_t n = 0; n < count; n++) {
-        const float * from = data(x) + n * streams * d;
-        const float * add = data(y) + n * d;
-        const float * c = data(comb) + n * cells;
+        const float* from = data(x) + n * streams * d;
+        const float* add = data(y) + n * d;
+        const float* c = data(comb) + n * cells;
         for (int s = 0; s < streams; s++) {
             const float p = data(post)[n * streams + s];
-            float * to = out(result) + (n * streams + s) * d;
+            float* to = out(result) + (n * streams + s) * d;
             for (int64_t i = 0; i < d; i++) {
                 to[i] = p * add[i] + c[s] * from[i] + c[4 + s] * from[d + i] + c[8 + s] * from[2 * d + i] +
                         c[12 + s] * from[3 * d + i];
@@ -222,19 +220,18 @@ torch::Tensor post(const torch::Tensor & x, const torch::Tensor & y, const torch
     return result;
 }
 
-std::vector<torch::Tensor> post_backward(const torch::Tensor & gradient, const torch::Tensor & x,
-                                         const torch::Tensor & y, const torch::Tensor & post,
-                                         const torch::Tensor & comb) {
+std::vector<torch::Tensor> post_backward(const torch::Tensor& gradient, const torch::Tensor& x, const torch::Tensor& y,
+                                         const torch::Tensor& post, const torch::Tensor& comb) {
     auto dx = torch::empty_like(x), dy = torch::empty_like(y), dpost = torch::empty_like(post);
     auto dcomb = torch::empty_like(comb);
     const int64_t count = x.size(0), d = x.size(2);
     for (int64_t n = 0; n < count; n++) {
-        const float * g0 = data(gradient) + n * streams * d;
+        const float* g0 = data(gradient) + n * streams * d;
         const float *g1 = g0 + d, *g2 = g1 + d, *g3 = g2 + d;
-        const float * p = data(post) + n * streams;
-        const float * add = data(y) + n * d;
+        const float* p = data(post) + n * streams;
+        const float* add = data(y) + n * d;
         float dot[streams] = {};
-        float * to = out(dy) + n * d;
+        float* to = out(dy) + n * d;
         for (int64_t i = 0; i < d; i++) {
             to[i] = p[0] * g0[i] + p[1] * g1[i] + p[2] * g2[i] + p[3] * g3[i];
             dot[0] += g0[i] * add[i];
@@ -244,9 +241,9 @@ std::vector<torch::Tensor> post_backward(const torch::Tensor & gradient, const t
         }
         std::copy(dot, dot + streams, out(dpost) + n * streams);
         for (int s = 0; s < streams; s++) {
-            const float * c = data(comb) + n * cells + s * streams;
-            const float * from = data(x) + (n * streams + s) * d;
-            float * into = out(dx) + (n * streams + s) * d;
+            const float* c = data(comb) + n * cells + s * streams;
+            const float* from = data(x) + (n * streams + s) * d;
+            float* into = out(dx) + (n * streams + s) * d;
             float a0 = 0, a1 = 0, a2 = 0, a3 = 0;
             for (int64_t i = 0; i < d; i++) {
                 into[i] = c[0] * g0[i] + c[1] * g1[i] + c[2] * g2[i] + c[3] * g3[i];
@@ -255,7 +252,7 @@ std::vector<torch::Tensor> post_backward(const torch::Tensor & gradient, const t
                 a2 += g2[i] * from[i];
                 a3 += g3[i] * from[i];
             }
-            float * dc = out(dcomb) + n * cells + s * streams;
+            float* dc = out(dcomb) + n * cells + s * streams;
             dc[0] = a0, dc[1] = a1, dc[2] = a2, dc[3] = a3;
         }
     }
@@ -263,13 +260,13 @@ std::vector<torch::Tensor> post_backward(const torch::Tensor & gradient, const t
 }
 
 // Rows of x [n, d] over their root mean square; also 1 / rms [n].
-std::vector<torch::Tensor> norm(const torch::Tensor & x, double epsilon) {
+std::vector<torch::Tensor> norm(const torch::Tensor& x, double epsilon) {
     auto result = torch::empty_like(x);
     const int64_t d = x.size(-1), count = x.numel() / d;
     auto inverse = torch::empty({count}, x.options());
     for (int64_t n = 0; n < count; n++) {
-        const float * from = data(x) + n * d;
-        float * to = out(result) + n * d;
+        const float* from = data(x) + n * d;
+        float* to = out(result) + n * d;
         float sum = 0;
         for (int64_t i = 0; i < d; i++) {
             sum += from[i] * from[i];
@@ -284,13 +281,13 @@ std::vector<torch::Tensor> norm(const torch::Tensor & x, double epsilon) {
 }
 
 // From the normalised rows y and 1 / rms: dx = (g - y * mean(g * y)) / rms, but for epsilon's share.
-torch::Tensor norm_backward(const torch::Tensor & gradient, const torch::Tensor & y, const torch::Tensor & inverse) {
+torch::Tensor norm_backward(const torch::Tensor& gradient, const torch::Tensor& y, const torch::Tensor& inverse) {
     auto result = torch::empty_like(y);
     const int64_t d = y.size(-1), count = y.numel() / d;
     for (int64_t n = 0; n < count; n++) {
-        const float * g = data(gradient) + n * d;
-        const float * at = data(y) + n * d;
-        float * to = out(result) + n * d;
+        const float* g = data(gradient) + n * d;
+        const float* at = data(y) + n * d;
+        float* to = out(result) + n * d;
         const float r = data(inverse)[n];
         float dot = 0;
         for (int64_t i = 0; i < d; i++) {

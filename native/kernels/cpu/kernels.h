@@ -1,0 +1,62 @@
+#pragma once
+// Products of packed weights with one to many rows, on the CPU.
+//
+// A product reads each weight once for all rows, and computes every output by itself, in one order: its bits depend on
+// its row and its weights alone, not on how many rows are computed with it, where it stands among them, or on threads.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace ds4::kernels {
+
+/// Outputs are computed in tiles: so many rows of a matrix lie interleaved (see packing.h).
+constexpr int64_t kTile = 16;
+
+/// How weights are stored: ggml's types that have kernels here.
+enum class Format : uint8_t { f32, f16, bf16, q8_0, q4_0, mxfp4, q2_k, q4_k, q5_k, q6_k, iq2_xxs, iq3_xxs };
+
+/// A packed matrix: `rows` outputs of `columns` inputs each.
+struct Matrix {
+    Format format;
+    int64_t columns, rows;
+    const void* data;
+};
+
+/// Rows as a product reads them: F32 for the formats of floats, quantised for the others.
+struct Rows {
+    const void* data;
+    size_t stride;  // bytes
+    int64_t count;
+};
+
+/// Where products go: row r's outputs at data + r * stride.
+struct Outputs {
+    float* data;
+    int64_t stride;  // floats
+};
+
+/// Implementations for one kind of processor.
+struct Kernels {
+    const char* name;
+    /// Quantises a row of `columns` (a multiple of 32) floats to quantised_bytes(columns) bytes.
+    void (*quantise)(const float* row, int64_t columns, void* out);
+    /// Outputs of the tiles [first, last).
+    void (*product)(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out);
+};
+
+/// Whether a format's products take quantised rows.
+bool takes_quantised(Format format);
+
+/// Bytes of a quantised row: int8 values, then a float scale for each 32 of them, then the int32 sum of each 16.
+constexpr size_t quantised_bytes(int64_t columns) {
+    return static_cast<size_t>(columns + columns / 32 * 4 + columns / 16 * 4);
+}
+
+constexpr int64_t tiles(int64_t rows) { return (rows + kTile - 1) / kTile; }
+
+/// All implementations that this processor runs, the fastest first; never empty.
+std::span<const Kernels* const> available();
+
+}  // namespace ds4::kernels

@@ -1,0 +1,24 @@
+#pragma once
+// From ggml's rows to tiles (layout.h).
+
+#include <optional>
+
+#include "cpu/kernels.h"
+#include "ggml.h"
+
+namespace ds4::kernels {
+
+/// The format of a ggml type, if products of it are computed here.
+std::optional<Format> format_of(ggml_type type);
+
+/// Bytes of a tile of `columns` columns, a whole number of ggml's blocks.
+size_t tile_bytes(Format format, int64_t columns);
+
+inline size_t packed_bytes(Format format, int64_t columns, int64_t rows) {
+    return static_cast<size_t>(tiles(rows)) * tile_bytes(format, columns);
+}
+
+/// Packs up to 16 rows as ggml stores them, `stride` bytes apart; rows that are missing count as zeros.
+void pack_tile(Format format, const void* rows, size_t stride, int64_t count, int64_t columns, void* out);
+
+}  // namespace ds4::kernels
