@@ -286,6 +286,7 @@ class Model:
         *,
         device: str = "auto",
         threads: int = 1,
+        repack: bool = True,
         progress: collections.abc.Callable[[float], None] | None = None,
     ) -> Model:
         """
@@ -299,6 +300,8 @@ class Model:
     def fingerprint(self) -> int: ...
     @property
     def hyperparameters(self) -> Hyperparameters: ...
+    @property
+    def packed_bytes(self) -> int: ...
     @property
     def threads(self) -> int: ...
 

@@ -25,9 +25,12 @@ class Engine:
         drafter: a DSpark drafter for it (GGUF). None loads none, but with the embedded target its own.
         device: "auto" (the first GPU, else the CPU), "cpu", "cuda:0", "hip:0", "metal", "vulkan:0".
         threads: CPU threads of a session; None takes the physical cores this process may use.
+        repack: interleave the weights at load for the CPU's kernels, where memory suffices; False uses them as they lie
+            in the file, which starts sooner, runs slower, and may be larger than memory.
         progress: called with the fraction loaded, 0 to 1.
 
     Attributes:
+        repacked: whether weights were interleaved.
         drafter: what the loaded drafter is; None without one.
 
     Raises:
@@ -44,6 +47,7 @@ class Engine:
         drafter: str | os.PathLike[str] | None = None,
         device: str = "auto",
         threads: int | None = None,
+        repack: bool = True,
         progress: Callable[[float], None] | None = None,
     ) -> None:
         self.embedded = path is None
@@ -54,7 +58,7 @@ class Engine:
             threads = 1 if self.embedded else default_threads()
         target_share = 1.0 if drafter is None else _target_share(self.path, os.fspath(drafter))
         self._model: _native.Model | None = _native.Model.load(
-            self.path, device=device, threads=threads, progress=_part(progress, 0.0, target_share)
+            self.path, device=device, threads=threads, repack=repack, progress=_part(progress, 0.0, target_share)
         )
         self._drafter: _native.Drafter | None = None
         self.drafter: DrafterInfo | None = None
@@ -68,6 +72,7 @@ class Engine:
         self.tokenizer = Tokenizer.from_metadata(metadata, vocab_size=self.hyperparameters.vocab)
         self.device: str = self._model.device
         self.threads: int = self._model.threads
+        self.repacked: bool = self._model.packed_bytes > 0
 
     @property
     def context_length(self) -> int:

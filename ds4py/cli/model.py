@@ -30,7 +30,14 @@ def open_engine(args: argparse.Namespace, path: str | None, drafter: str | None 
         if file is not None:
             require_file(file)
     with Bar("loading", quiet=args.quiet) as bar:
-        engine = ds4py.Engine(path, drafter=drafter, device=args.device, threads=args.threads, progress=bar.update)
+        engine = ds4py.Engine(
+            path,
+            drafter=drafter,
+            device=args.device,
+            threads=args.threads,
+            repack=not args.no_repack,
+            progress=bar.update,
+        )
     if not engine.embedded:
         note(args, f"model {engine.name} ({engine.path}), device {engine.device}, threads {engine.threads}")
     if engine.drafter is not None:

@@ -11,11 +11,11 @@ namespace py = pybind11;
 namespace ds4::bindings {
 namespace {
 
-std::shared_ptr<const Model> load(const std::string& path, const std::string& device, int threads,
+std::shared_ptr<const Model> load(const std::string& path, const std::string& device, int threads, bool repack,
                                   const std::function<void(double)>& progress) {
     const LoadProgress report = load_progress(progress);
     py::gil_scoped_release release;
-    return Model::load(path, {device, threads}, report);
+    return Model::load(path, {device, threads, repack}, report);
 }
 
 }  // namespace
@@ -30,16 +30,17 @@ void register_model(py::module_& m) {
     py::class_<Model, std::shared_ptr<Model>>(m, "Model", "A loaded target; shared by its sessions.")
         .def_static(
             "load",
-            [](const std::string& path, const std::string& device, int threads,
+            [](const std::string& path, const std::string& device, int threads, bool repack,
                const std::function<void(double)>& progress) {
-                return std::const_pointer_cast<Model>(load(path, device, threads, progress));
+                return std::const_pointer_cast<Model>(load(path, device, threads, repack, progress));
             },
             py::arg("path"), py::kw_only(), py::arg("device") = "auto", py::arg("threads") = 1,
-            py::arg("progress") = nullptr,
+            py::arg("repack") = true, py::arg("progress") = nullptr,
             "Maps and checks a target and puts its weights in place. progress(fraction) may be None.")
         .def_property_readonly("file", &Model::file, py::return_value_policy::reference_internal)
         .def_property_readonly("device", &Model::device_name)
         .def_property_readonly("threads", &Model::threads)
+        .def_property_readonly("packed_bytes", &Model::packed_bytes)
         .def_property_readonly("fingerprint", &Model::fingerprint)
         .def_property_readonly("hyperparameters", &Model::hyperparameters);
     m.def(

@@ -34,6 +34,7 @@ class Drafter {
     drafter::Hyperparameters hp_;
     ggml_context_ptr ctx_;
     std::vector<ggml_backend_buffer_ptr> buffers_;
+    std::deque<kernels::PackedTensor> packed_;
     drafter::Weights weights_;
 };
 

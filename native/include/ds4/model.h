@@ -1,11 +1,13 @@
 #pragma once
 // A loaded target: hyperparameters, weights in place, and the device they live on.
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cpu/packed_tensor.h"
 #include "ggml-cpp.h"
 #include "gguf/gguf.h"
 #include "model/hyperparameters.h"
@@ -18,6 +20,8 @@ struct ModelOptions {
     std::string device = "auto";
     /// CPU threads of a session; must be at least 1.
     int threads = 1;
+    /// On the CPU: interleave the weights for the kernels, in memory of their own; else they are used as they lie.
+    bool repack = true;
 };
 
 /// Fraction of the weights in place, 0 to 1. May throw to stop the load.
@@ -37,6 +41,9 @@ class Model {
     ggml_backend_dev_t device() const { return device_; }
     std::string device_name() const;
     int threads() const { return threads_; }
+    bool repack() const { return repack_; }
+    /// Bytes of weights that were interleaved; 0 where they are used as they lie.
+    size_t packed_bytes() const;
 
     /// Backends of one session: the device's, then the CPU's for what the device cannot do.
     std::vector<ggml_backend_ptr> open_backends() const;
@@ -49,9 +56,11 @@ class Model {
     model::Hyperparameters hp_;
     ggml_context_ptr ctx_;
     std::vector<ggml_backend_buffer_ptr> buffers_;
+    std::deque<kernels::PackedTensor> packed_;
     model::Weights weights_;
     ggml_backend_dev_t device_ = nullptr;
     int threads_ = 1;
+    bool repack_ = true;
 };
 
 /// Bytes needed to run a file on the CPU at a context length.

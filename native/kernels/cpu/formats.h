@@ -77,7 +77,7 @@ struct ReadQ4_K : ReadScaled<TileQ4_K, 15> {
 struct ReadQ5_K : ReadScaled<TileQ5_K, 31> {
     template <int g>
     Bytes weights(int sub, int part) const {
-        const Bytes high = load_bytes(tile->high[sub] + part * 4 * kLanes);
+        const Bytes high = load_bytes(tile->high[sub][0] + part * 4 * kLanes);
         Bytes bit;
         if constexpr (g < 4) {
             bit = shift_left<4 - g>(high);

@@ -24,17 +24,34 @@ struct Matrix {
     const void* data;
 };
 
-/// Rows as a product reads them: F32 for the formats of floats, quantised for the others.
+/// Rows as a product reads them: F32 for the formats of floats, quantised for the others. Row r lies at
+/// data + index[r] * stride; without an index, its place is r.
 struct Rows {
     const void* data;
     size_t stride;  // bytes
     int64_t count;
+    const int32_t* index = nullptr;
 };
 
-/// Where products go: row r's outputs at data + r * stride.
+/// Where products go, likewise.
 struct Outputs {
     float* data;
     int64_t stride;  // floats
+    const int32_t* index = nullptr;
+};
+
+/// Heads that attention serves at once; a query's scratch has room for their logits.
+constexpr int kAttentionHeads = 4;
+
+/// A query's heads and the keys that it sees, which are the values, too.
+struct AttentionQuery {
+    const float* query;        // [heads][size]
+    const float* const* keys;  // [count], of `size` each
+    int64_t size, count;
+    float scale;
+    const float* sinks;  // [heads]
+    float* scratch;      // [kAttentionHeads * count]
+    float* out;          // [heads][size]
 };
 
 /// Implementations for one kind of processor.
@@ -44,6 +61,8 @@ struct Kernels {
     void (*quantise)(const float* row, int64_t columns, void* out);
     /// Outputs of the tiles [first, last).
     void (*product)(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out);
+    /// Heads [first, last).
+    void (*attend)(const AttentionQuery& query, int64_t first, int64_t last);
 };
 
 /// Whether a format's products take quantised rows.

@@ -39,7 +39,7 @@ struct TileQ5_K {
     uint16_t d[16], dmin[16];
     uint8_t scale[8][16], min[8][16];
     uint8_t q[8][kGroups / 2][kGroupBytes];
-    uint8_t high[8][kGroupBytes];
+    uint8_t high[8][1][kGroupBytes];
 };
 
 /// A scale for 16 columns; byte pairs of bits 2 (g % 4) of high[g / 4] are the upper two bits of group g.

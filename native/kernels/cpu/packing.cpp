@@ -11,28 +11,41 @@
 namespace ds4::kernels {
 namespace {
 
-/// A row's values in 32 columns, as they are stored: never negative but in Q8_0.
-using Values = std::array<uint8_t, 32>;
+/// A row's values in 32 columns, a byte each, four to a word: word g is group g.
+using Words = std::array<uint32_t, kGroups>;
 
-// Where the four columns of group g of a row lie within 64 bytes: byte 4 * row + k.
+uint32_t word(const void* bytes) {
+    uint32_t out;
+    std::memcpy(&out, bytes, sizeof out);
+    return out;
+}
 
-/// Adds the low `bits` of a row's values to vectors that hold 8 / bits groups a byte.
+/// The low `bits` of each byte at `bytes` shifted right by `shift`.
+template <int bits>
+Words cut(const uint8_t* bytes, int shift) {
+    Words out;
+    for (int g = 0; g < kGroups; g++) out[g] = word(bytes + 4 * g) >> shift & 0x0101'0101U * ((1 << bits) - 1);
+    return out;
+}
+
+/// Adds a row's values of so many bits to vectors that hold 8 / bits groups a byte.
 template <int bits, size_t vectors>
-void place(uint8_t (&q)[vectors][kGroupBytes], int row, const Values& values) {
+void place(uint8_t (&q)[vectors][kGroupBytes], int row, const Words& values) {
     constexpr int per_byte = 8 / bits;
     static_assert(vectors * per_byte == kGroups);
-    for (int i = 0; i < 32; i++) {
-        const int g = i / 4;
-        const auto part = static_cast<uint8_t>((values[i] & ((1 << bits) - 1)) << bits * (g % per_byte));
-        q[g / per_byte][4 * row + i % 4] |= part;
+    for (int g = 0; g < kGroups; g++) {
+        uint8_t* at = q[g / per_byte] + 4 * row;
+        const uint32_t both = word(at) | values[g] << bits * (g % per_byte);
+        std::memcpy(at, &both, sizeof both);
     }
 }
 
-Values half_bytes(const uint8_t* q) {
-    Values out;
-    for (int i = 0; i < 16; i++) {
-        out[i] = q[i] & 15;
-        out[i + 16] = q[i] >> 4;
+/// Sixteen bytes of two values, those of columns 0 to 15 in the low halves.
+Words half_bytes(const uint8_t* q) {
+    Words out;
+    for (int g = 0; g < kGroups / 2; g++) {
+        out[g] = word(q + 4 * g) & 0x0F0F'0F0FU;
+        out[g + kGroups / 2] = word(q + 4 * g) >> 4 & 0x0F0F'0F0FU;
     }
     return out;
 }
@@ -60,13 +73,6 @@ std::array<uint8_t, 2> six_bits(const uint8_t* scales, int sub) {
             static_cast<uint8_t>(low >> 4 | (scales[sub] >> 6) << 4)};
 }
 
-/// The low four bits of block `sub` of 256 values whose blocks share bytes in pairs.
-Values low_bits(const uint8_t* qs, int sub) {
-    Values out;
-    for (int i = 0; i < 32; i++) out[i] = qs[sub / 2 * 32 + i] >> 4 * (sub % 2) & 15;
-    return out;
-}
-
 template <class Tile, class Block>
 void pack_scaled(Tile& tile, int row, const Block& block) {
     tile.d[row] = block.d;
@@ -75,7 +81,7 @@ void pack_scaled(Tile& tile, int row, const Block& block) {
         const auto [scale, min] = six_bits(block.scales, sub);
         tile.scale[sub][row] = scale;
         tile.min[sub][row] = min;
-        place<4>(tile.q[sub], row, low_bits(block.qs, sub));
+        place<4>(tile.q[sub], row, cut<4>(block.qs + sub / 2 * 32, 4 * (sub % 2)));
     }
 }
 
@@ -84,7 +90,7 @@ void pack(TileQ4_K& tile, int row, const block_q4_K& block) { pack_scaled(tile, 
 void pack(TileQ5_K& tile, int row, const block_q5_K& block) {
     pack_scaled(tile, row, block);
     for (int sub = 0; sub < 8; sub++) {
-        for (int i = 0; i < 32; i++) tile.high[sub][4 * row + i % 4] |= (block.qh[i] >> sub & 1) << i / 4;
+        place<1>(tile.high[sub], row, cut<1>(block.qh, sub));
     }
 }
 
@@ -95,13 +101,8 @@ void pack(TileQ6_K& tile, int row, const block_q6_K& block) {
         const int part = sub % 4;
         const uint8_t* low = block.ql + sub / 4 * 64 + part % 2 * 32;
         const uint8_t* high = block.qh + sub / 4 * 32;
-        Values four, two;
-        for (int i = 0; i < 32; i++) {
-            four[i] = low[i] >> 4 * (part / 2) & 15;
-            two[i] = high[i] >> 2 * part & 3;
-        }
-        place<4>(tile.q[sub], row, four);
-        place<2>(tile.high[sub], row, two);
+        place<4>(tile.q[sub], row, cut<4>(low, 4 * (part / 2)));
+        place<2>(tile.high[sub], row, cut<2>(high, 2 * part));
     }
 }
 
@@ -110,9 +111,7 @@ void pack(TileQ2_K& tile, int row, const block_q2_K& block) {
     tile.dmin[row] = block.dmin;
     for (int i = 0; i < 16; i++) tile.scale[i][row] = block.scales[i];
     for (int sub = 0; sub < 8; sub++) {
-        Values two;
-        for (int i = 0; i < 32; i++) two[i] = block.qs[sub / 4 * 32 + i] >> 2 * (sub % 4) & 3;
-        place<2>(tile.q[sub], row, two);
+        place<2>(tile.q[sub], row, cut<2>(block.qs + sub / 4 * 32, 2 * (sub % 4)));
     }
 }
 

@@ -1,6 +1,12 @@
 // The products, written once over the vectors of a processor: its folder includes this after its own vector.h, within
 // its namespace. Every output is summed in one order, whatever the number of rows.
 
+inline int64_t place_of(const int32_t* index, int64_t row) { return index ? index[row] : row; }
+
+inline const std::byte* row_at(const Rows& rows, int64_t row) {
+    return static_cast<const std::byte*>(rows.data) + static_cast<size_t>(place_of(rows.index, row)) * rows.stride;
+}
+
 /// A quantised row.
 struct Row {
     const int8_t* q;
@@ -9,7 +15,7 @@ struct Row {
 
     Row() = default;
     Row(const Rows& rows, int64_t index, int64_t columns)
-        : q(static_cast<const int8_t*>(rows.data) + static_cast<size_t>(index) * rows.stride),
+        : q(reinterpret_cast<const int8_t*>(row_at(rows, index))),
           d(reinterpret_cast<const float*>(q + columns)),
           sums(reinterpret_cast<const int32_t*>(d + columns / 32)) {}
 
@@ -81,7 +87,7 @@ inline void deliver(const float (*from)[kTile], const Matrix& matrix, int64_t ti
                     const Outputs& out) {
     const int64_t valid = std::min(kTile, matrix.rows - tile * kTile);
     for (int r = 0; r < count; r++) {
-        float* to = out.data + (row + r) * out.stride + tile * kTile;
+        float* to = out.data + place_of(out.index, row + r) * out.stride + tile * kTile;
         for (int64_t i = 0; i < valid; i++) to[i] = from[r][i];
     }
 }
@@ -148,8 +154,7 @@ void float_product(const Matrix& matrix, const Rows& rows, int64_t first, int64_
             const int count = static_cast<int>(std::min<int64_t>(kFloatPassRows, rows.count - row));
             const float* some[kFloatPassRows];
             for (int r = 0; r < count; r++) {
-                const auto* at = static_cast<const std::byte*>(rows.data) + (row + r) * rows.stride;
-                some[r] = reinterpret_cast<const float*>(at);
+                some[r] = reinterpret_cast<const float*>(row_at(rows, row + r));
             }
             alignas(64) float sums[kFloatPassRows][kTile];
             with_count<kFloatPassRows>(count,

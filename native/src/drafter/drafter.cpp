@@ -14,7 +14,12 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
     d->hp_ = std::move(hp);
     d->ctx_ = std::move(ctx);
     d->weights_ = std::move(weights);
-    d->buffers_ = model::place_weights(d->ctx_.get(), *d->file_, target.device(), {}, progress);
+    const std::vector<model::Packable> packable =
+        target.repack() ? drafter::packable(d->weights_, target.hyperparameters()) : std::vector<model::Packable>();
+    auto [buffers, packed] =
+        model::place_weights(d->ctx_.get(), *d->file_, target.device(), target.threads(), {}, packable, progress);
+    d->buffers_ = std::move(buffers);
+    d->packed_ = std::move(packed);
     return d;
 }
 

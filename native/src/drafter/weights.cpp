@@ -51,6 +51,12 @@ Weights describe_weights(ggml_context* ctx, const gguf::File& file, const Names&
     return out;
 }
 
+std::vector<model::Packable> packable(const Weights& weights, const model::Hyperparameters& target) {
+    std::vector<model::Packable> out{{weights.fusion}, {weights.hc_head.fn}};
+    for (const model::Layer& stage : weights.stages) model::add_packable(out, stage, target);
+    return out;
+}
+
 size_t weights_context_size(const Hyperparameters& hp) {
     // Every member of these structs is one pointer to a tensor.
     constexpr size_t layer = sizeof(model::Layer) / sizeof(ggml_tensor*);

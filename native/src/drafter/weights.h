@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "drafter/hyperparameters.h"
+#include "model/packing.h"
 #include "model/weights.h"
 
 namespace ds4::drafter {
@@ -21,6 +22,9 @@ struct Weights {
 
 /// As model::describe_weights; throws FormatError for a missing or unknown tensor, a wrong shape or type.
 Weights describe_weights(ggml_context* ctx, const gguf::File& file, const Names& names, const Hyperparameters& hp);
+
+/// The tensors that only products read. The heads are looked up, too, where a shortlist is used.
+std::vector<model::Packable> packable(const Weights& weights, const model::Hyperparameters& target);
 
 /// Bytes a no_alloc context needs to hold the tensors of describe_weights.
 size_t weights_context_size(const Hyperparameters& hp);

@@ -52,6 +52,10 @@ const Value* File::find(const std::string& key) const {
     return found == impl_->keys.end() ? nullptr : &metadata()[found->second].second;
 }
 
+void File::release(const Tensor& tensor) const {
+    Mapping::release({static_cast<const std::byte*>(tensor.data), static_cast<size_t>(tensor.nbytes)});
+}
+
 const Tensor* File::find_tensor(const std::string& name) const {
     const auto found = impl_->names.find(name);
     return found == impl_->names.end() ? nullptr : &impl_->tensors[found->second];

@@ -64,6 +64,8 @@ class File {
 
     const std::vector<Tensor>& tensors() const;
     const Tensor* find_tensor(const std::string& name) const;
+    /// Says that a tensor's data will hardly be read again: its pages need not stay in memory.
+    void release(const Tensor& tensor) const;
     /// The error every later check of this file should throw: prefixes the path.
     FormatError error(const std::string& what) const;
 

@@ -54,6 +54,13 @@ Mapping::~Mapping() {
     if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
+void Mapping::release(std::span<const std::byte> bytes) {
+    const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)), at = reinterpret_cast<uintptr_t>(bytes.data());
+    const uintptr_t first = (at + page - 1) / page * page, last = (at + bytes.size()) / page * page;
+    // Advice: without it only memory is lost.
+    if (first < last) (void)::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
 FormatError Mapping::error(const std::string& what) const { return FormatError(show_path(path_) + ": " + what); }
 
 }  // namespace ds4::gguf

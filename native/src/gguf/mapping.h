@@ -22,6 +22,8 @@ class Mapping {
     const std::byte* data() const { return data_; }
     uint64_t size() const { return size_; }
     std::span<const std::byte> bytes() const { return {data_, static_cast<size_t>(size_)}; }
+    /// Lets go of the whole pages in a range of mapped bytes, which are read again where they are needed.
+    static void release(std::span<const std::byte> bytes);
     /// An error of this file: `what` after the path.
     FormatError error(const std::string& what) const;
 

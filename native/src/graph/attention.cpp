@@ -62,11 +62,11 @@ ggml_tensor* attend(const Context& c, const model::Attention& w, const Keys& k, 
 }  // namespace
 
 ggml_tensor* query_rank(const Context& c, const model::Attention& w, ggml_tensor* h) {
-    return ops::rms_norm(c.b, ggml_mul_mat(c.b.ctx, w.query_a, h), w.query_a_norm, c.hp.norm_epsilon);
+    return ops::rms_norm(c.b, ops::product(c.b, w.query_a, h), w.query_a_norm, c.hp.norm_epsilon);
 }
 
 ggml_tensor* query_heads(const Context& c, const model::Attention& w, ggml_tensor* rank, int ratio) {
-    ggml_tensor* q = ggml_mul_mat(c.b.ctx, w.query_b, rank);
+    ggml_tensor* q = ops::product(c.b, w.query_b, rank);
     q = ggml_reshape_3d(c.b.ctx, q, c.hp.head_size, c.hp.heads, rank->ne[1]);
     q = ops::rms_norm(c.b, q, nullptr, c.hp.norm_epsilon);
     return ops::rope_tail(c.b, q, c.in.positions, c.rope(ratio));
@@ -74,7 +74,7 @@ ggml_tensor* query_heads(const Context& c, const model::Attention& w, ggml_tenso
 
 ggml_tensor* key_rows(const Context& c, const model::Attention& w, ggml_tensor* h, ggml_tensor* positions, int ratio) {
     ggml_context* ctx = c.b.ctx;
-    ggml_tensor* kv = ops::rms_norm(c.b, ggml_mul_mat(ctx, w.kv, h), w.kv_norm, c.hp.norm_epsilon);
+    ggml_tensor* kv = ops::rms_norm(c.b, ops::product(c.b, w.kv, h), w.kv_norm, c.hp.norm_epsilon);
     kv = ops::rope_tail(c.b, ggml_reshape_3d(ctx, kv, kv->ne[0], 1, kv->ne[1]), positions, c.rope(ratio));
     return ggml_reshape_2d(ctx, kv, kv->ne[0], kv->ne[2]);
 }
@@ -83,13 +83,9 @@ ggml_tensor* attention_output(const Context& c, const model::Attention& w, int r
                               ggml_tensor* o) {
     ggml_context* ctx = c.b.ctx;
     o = ops::rope_tail(c.b, o, inverse, c.rope(ratio));
-    const int64_t groups = c.hp.output_groups, rank = c.hp.output_rank, width = w.output_a->ne[0], n = o->ne[2];
-    ggml_tensor* grouped = ggml_permute(ctx, ggml_reshape_3d(ctx, o, width, groups, n), 0, 2, 1, 3);
-    ggml_tensor* by_group =
-        ggml_view_3d(ctx, w.output_a, width, rank, groups, w.output_a->nb[1], w.output_a->nb[1] * rank, 0);
-    ggml_tensor* low = ggml_mul_mat(ctx, by_group, grouped);  // [rank, n, groups]
-    low = ggml_cont_2d(ctx, ggml_permute(ctx, low, 0, 2, 1, 3), rank * groups, n);
-    return ggml_mul_mat(ctx, w.output_b, low);
+    ggml_tensor* grouped = ggml_reshape_3d(ctx, o, w.output_a->ne[0], c.hp.output_groups, o->ne[2]);
+    ggml_tensor* low = ops::grouped_product(c.b, w.output_a, grouped);
+    return ops::product(c.b, w.output_b, low);
 }
 
 ggml_tensor* attention_block(const Context& c, const model::Attention& w, const state::LayerState& s, int ratio,

@@ -40,8 +40,8 @@ void compressor_block(const Context& c, const model::Compressor& w, const state:
                       int64_t size, ggml_tensor* h) {
     ggml_context* ctx = c.b.ctx;
     const RatioInputs& in = c.in.of(ratio);
-    ggml_tensor* kv = ggml_mul_mat(ctx, w.kv, h);
-    ggml_tensor* score = ggml_add(ctx, ggml_mul_mat(ctx, w.gate, h), ggml_get_rows(ctx, w.ape, in.ape));
+    ggml_tensor* kv = ops::product(c.b, w.kv, h);
+    ggml_tensor* score = ggml_add(ctx, ops::product(c.b, w.gate, h), ggml_get_rows(ctx, w.ape, in.ape));
     if (c.shape.blocks(ratio)) finish_blocks(c, w, s, ratio, size, kv, score);
     // The rings are read above before they are written here.
     const int64_t kept = in.carry->ne[0], first = kv->ne[1] - kept;

@@ -32,7 +32,7 @@ DraftInputs create_inputs(ggml_context* ctx, const drafter::Hyperparameters& hp,
 ggml_tensor* fuse(const Context& c, const DraftSource& source, const DraftInputs& in) {
     const drafter::Weights& w = source.drafter.weights();
     ggml_tensor* f = ggml_scale(c.b.ctx, ggml_get_rows(c.b.ctx, source.state.features, in.features), kFeatureScale);
-    return ops::rms_norm(c.b, ggml_mul_mat(c.b.ctx, w.fusion, f), w.fusion_norm,
+    return ops::rms_norm(c.b, ops::product(c.b, w.fusion, f), w.fusion_norm,
                          c.hp.norm_epsilon * kFeatureScale * kFeatureScale);
 }
 
@@ -86,11 +86,11 @@ Draft build_draft(ggml_context* ctx, const DraftSource& source, const DraftShape
     rows.positions = d.in.positions;
     rows.inverse = d.in.inverse;
     const Shape block{hp.rows(), 0, 0, 0, 0, Logits::all, 0};
-    const Context c{{ctx, d.graph}, hp.stages, block, rows};
+    const Context c{{ctx, d.graph, source.target.own_kernels}, hp.stages, block, rows};
     if (shape.context) write_context(c, source, d.in);
     ggml_tensor* h = collapse_head(c, w.hc_head, run_stages(c, source, d.in.mask));
     d.hidden = cut(ctx, h, 1, hp.rows() - hp.block, hp.block);
-    d.base = ggml_mul_mat(ctx, source.target.output, ops::rms_norm(c.b, d.hidden, w.output_norm, c.hp.norm_epsilon));
+    d.base = ops::product(c.b, source.target.output, ops::rms_norm(c.b, d.hidden, w.output_norm, c.hp.norm_epsilon));
     for (ggml_tensor* t : {d.hidden, d.base}) {
         ggml_set_output(t);
         c.b.now(t);

@@ -8,10 +8,10 @@ namespace ds4::graph {
 IndexQuery index_query(const Context& c, const model::Indexer& w, ggml_tensor* rank, ggml_tensor* h) {
     ggml_context* ctx = c.b.ctx;
     const int64_t size = c.hp.index_size, heads = c.hp.index_heads;
-    ggml_tensor* q = ggml_reshape_3d(ctx, ggml_mul_mat(ctx, w.query, rank), size, heads, c.shape.rows);
+    ggml_tensor* q = ggml_reshape_3d(ctx, ops::product(c.b, w.query, rank), size, heads, c.shape.rows);
     q = ops::rope_tail(c.b, q, c.in.positions, c.rope(4));
     const float scale = 1 / std::sqrt(static_cast<float>(size * heads));
-    return {q, ggml_scale(ctx, ggml_mul_mat(ctx, w.proj, h), scale)};
+    return {q, ggml_scale(ctx, ops::product(c.b, w.proj, h), scale)};
 }
 
 ggml_tensor* index_choice(const Context& c, const IndexQuery& query, ggml_tensor* keys, const QueryBlock& block) {
@@ -19,7 +19,7 @@ ggml_tensor* index_choice(const Context& c, const IndexQuery& query, ggml_tensor
     ggml_tensor* q = cut(ctx, query.q, 2, block.first, block.count);
     ggml_tensor* weights = cut(ctx, query.weights, 1, block.first, block.count);
     ggml_tensor* scores = ops::index_scores(c.b, q, keys, weights, block.visible4);
-    return ggml_top_k(ctx, scores, static_cast<int>(std::min(c.hp.index_top_k, keys->ne[1])));
+    return ops::top_rows(c.b, scores, std::min(c.hp.index_top_k, keys->ne[1]));
 }
 
 }  // namespace ds4::graph

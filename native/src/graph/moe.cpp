@@ -6,7 +6,7 @@ namespace {
 /// The experts of every row (32): by token in hash layers, by biased score elsewhere.
 ggml_tensor* selection(const Context& c, const model::Moe& w, ggml_tensor* tokens, ggml_tensor* scores) {
     if (w.token_map) return ggml_get_rows(c.b.ctx, w.token_map, tokens);
-    return ggml_top_k(c.b.ctx, ggml_add(c.b.ctx, scores, w.bias), static_cast<int>(c.hp.experts_used));
+    return ops::top_rows(c.b, ggml_add(c.b.ctx, scores, w.bias), c.hp.experts_used);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ size_t node_bound(const model::Hyperparameters& hp, const Shape& s) {
 Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const model::Weights& weights,
                     const std::vector<state::LayerState>& state, const Taps& taps, const Shape& shape) {
     Target t{ggml_new_graph_custom(ctx, node_bound(hp, shape), false), create_inputs(ctx, hp, shape)};
-    const Context c{{ctx, t.graph}, hp, shape, t.in};
+    const Context c{{ctx, t.graph, weights.own_kernels}, hp, shape, t.in};
     ggml_tensor* x = embed(c, weights.embedding);
     ggml_tensor* tokens = t.in.tokens;
     std::vector<ggml_tensor*> tapped;

@@ -1,8 +1,11 @@
 #include "model/device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <fstream>
 
 #include "ds4/errors.h"
 #include "ds4/model.h"
@@ -67,6 +70,15 @@ ggml_backend_dev_t find_device(const std::string& name) {
     }
     throw RequestError("device '" + name + "' is not here; this build offers: " + device_list() +
                        " (other backends need a build with ggml's switch, e.g. CMAKE_ARGS=-DGGML_CUDA=ON)");
+}
+
+size_t available_memory() {
+    std::ifstream info("/proc/meminfo");
+    for (std::string line; std::getline(info, line);) {
+        size_t kilobytes = 0;
+        if (std::sscanf(line.c_str(), "MemAvailable: %zu kB", &kilobytes) == 1) return kilobytes * 1024;
+    }
+    return static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 void set_threads(ggml_backend_t cpu, int threads) {

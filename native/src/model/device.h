@@ -14,6 +14,9 @@ ggml_backend_dev_t find_device(const std::string& name);
 ggml_backend_dev_t cpu_device();
 
 /// Calls the CPU backend's own entry points, which a portable build loads at run time.
+/// Bytes that can be taken without others having to give theirs up, as far as the system says.
+size_t available_memory();
+
 void set_threads(ggml_backend_t cpu, int threads);
 void set_abort_callback(ggml_backend_t cpu, ggml_abort_callback callback, void* data);
 

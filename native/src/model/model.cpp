@@ -14,12 +14,19 @@ std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOpt
     std::shared_ptr<Model> m(new Model());
     m->device_ = model::find_device(options.device);
     m->threads_ = options.threads;
+    m->repack_ = options.repack;
     m->file_ = gguf::File::open(path);
     m->hp_ = model::read_hyperparameters(*m->file_);
     m->ctx_.reset(ggml_init({model::weights_context_size(m->hp_), nullptr, true}));
     m->weights_ = model::describe_weights(m->ctx_.get(), *m->file_, m->hp_);
     // The embedding is only ever gathered from: a few rows a forward are not worth device memory.
-    m->buffers_ = model::place_weights(m->ctx_.get(), *m->file_, m->device_, {m->weights_.embedding}, progress);
+    const std::vector<model::Packable> packable =
+        m->repack_ ? model::packable(m->weights_, m->hp_) : std::vector<model::Packable>();
+    auto [buffers, packed] = model::place_weights(m->ctx_.get(), *m->file_, m->device_, m->threads_,
+                                                  {m->weights_.embedding}, packable, progress);
+    m->weights_.own_kernels = m->repack_ && model::own_kernels(m->device_);
+    m->buffers_ = std::move(buffers);
+    m->packed_ = std::move(packed);
     return m;
 }
 
@@ -35,6 +42,12 @@ std::vector<ggml_backend_ptr> Model::open_backends() const {
     }
     model::set_threads(backends.back().get(), threads_);
     return backends;
+}
+
+size_t Model::packed_bytes() const {
+    size_t total = 0;
+    for (const kernels::PackedTensor& each : packed_) total += each.bytes * static_cast<size_t>(each.count);
+    return total;
 }
 
 uint64_t Model::fingerprint() const { return model::fingerprint(*file_); }

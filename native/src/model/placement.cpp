@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
 
 #include "ggml-alloc.h"
 #include "model/device.h"
@@ -11,6 +14,7 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr size_t kUploadChunk = 16 << 20;
+constexpr size_t kAlignment = 64;
 
 bool addresses_host_memory(ggml_backend_dev_t device) {
     ggml_backend_dev_props props;
@@ -78,7 +82,34 @@ class Placement {
         for (ggml_tensor* t : rest) fill(t, progress);
     }
 
-    std::vector<ggml_backend_buffer_ptr> take() { return std::move(buffers_); }
+    /// Allocates and packs those that have kernels.
+    void pack(const std::vector<Packable>& wanted, int threads, const LoadProgress& progress) {
+        std::vector<ggml_tensor*> chosen;
+        size_t size = 0;
+        for (const Packable& each : wanted) {
+            const auto shape = packed_shape(each);
+            if (!shape) continue;
+            each.tensor->extra = &packed_.emplace_back(*shape);
+            chosen.push_back(each.tensor);
+            size += aligned(shape->bytes * shape->count);
+        }
+        if (chosen.empty()) return;
+        if (size > available_memory()) {  // as it lies in the file, a model may be larger than memory
+            for (ggml_tensor* t : chosen) t->extra = nullptr;
+            packed_.clear();
+            return;
+        }
+        char* at = allocate(size);
+        for (ggml_tensor* t : chosen) {
+            const kernels::PackedTensor& packed = *kernels::packed_of(t);
+            check(ggml_backend_tensor_alloc(buffers_.back().get(), t, at));
+            at += aligned(packed.bytes * packed.count);
+            total_ += ggml_nbytes(t);
+        }
+        for (ggml_tensor* t : chosen) fill_packed(t, threads, progress);
+    }
+
+    Placed take() { return {std::move(buffers_), std::move(packed_)}; }
 
    private:
     ggml_backend_buffer_t map_span(ggml_backend_dev_t device, const Span& span) {
@@ -98,6 +129,29 @@ class Placement {
     void check(ggml_status status) {
         if (status != GGML_STATUS_SUCCESS)
             throw BackendError("the device refused a tensor of '" + file_.paths()[0] + "'");
+    }
+
+    static size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+    char* allocate(size_t size) {
+        ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(ggml_backend_cpu_buffer_type(), size);
+        if (!buffer) throw BackendError("no memory for " + std::to_string(size >> 20) + " MiB of packed weights");
+        keep(buffer);
+        return static_cast<char*>(ggml_backend_buffer_get_base(buffer));
+    }
+
+    void fill_packed(ggml_tensor* t, int threads, const LoadProgress& progress) {
+        const kernels::PackedTensor& packed = *kernels::packed_of(t);
+        const gguf::Tensor& source = *file_.find_tensor(t->name);
+        const int64_t tiles = kernels::tiles(packed.rows) * packed.count;
+        std::vector<std::jthread> workers;
+        for (int i = 0; i < threads; i++) {
+            workers.emplace_back([&, i] { pack_tiles(source, t, tiles * i / threads, tiles * (i + 1) / threads); });
+        }
+        workers.clear();
+        file_.release(source);
+        done_ += ggml_nbytes(t);
+        if (progress) progress(static_cast<double>(done_) / static_cast<double>(total_));
     }
 
     void fill(ggml_tensor* t, const LoadProgress& progress) {
@@ -120,15 +174,22 @@ class Placement {
     ggml_context* ctx_;
     const gguf::File& file_;
     std::vector<ggml_backend_buffer_ptr> buffers_;
+    std::deque<kernels::PackedTensor> packed_;
     size_t total_ = 0, done_ = 0;
 };
 
 }  // namespace
 
-std::vector<ggml_backend_buffer_ptr> place_weights(ggml_context* ctx, const gguf::File& file, ggml_backend_dev_t device,
-                                                   const std::vector<ggml_tensor*>& on_host,
-                                                   const LoadProgress& progress) {
+bool own_kernels(ggml_backend_dev_t device) {
+    const char* ops = std::getenv("DS4_OPS");
+    return device == cpu_device() && (!ops || std::string_view(ops) != "generic");
+}
+
+Placed place_weights(ggml_context* ctx, const gguf::File& file, ggml_backend_dev_t device, int threads,
+                     const std::vector<ggml_tensor*>& on_host, const std::vector<Packable>& packable,
+                     const LoadProgress& progress) {
     Placement placement(ctx, file);
+    if (own_kernels(device)) placement.pack(packable, threads, progress);
     placement.map(cpu_device(), [&](const ggml_tensor* t) { return std::ranges::find(on_host, t) != on_host.end(); });
     if (addresses_host_memory(device)) placement.map(device, [](const ggml_tensor*) { return true; });
     placement.upload(device, progress);

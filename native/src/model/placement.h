@@ -1,16 +1,28 @@
 #pragma once
-// Where the weights go: used from the file's mapping, or uploaded.
+// Where the weights go: packed for the CPU's kernels, used from the file's mapping, or uploaded.
 
+#include <deque>
 #include <vector>
 
 #include "ds4/model.h"
+#include "model/packing.h"
 
 namespace ds4::model {
 
-/// Gives every tensor of `ctx` its data and returns the buffers that hold it. Tensors in `on_host` stay in host
-/// memory whatever the device. Throws BackendError when the device has no room.
-std::vector<ggml_backend_buffer_ptr> place_weights(ggml_context* ctx, const gguf::File& file, ggml_backend_dev_t device,
-                                                   const std::vector<ggml_tensor*>& on_host,
-                                                   const LoadProgress& progress);
+/// Whether graphs on a device are computed by the CPU's own kernels: on the CPU, unless DS4_OPS=generic is set.
+bool own_kernels(ggml_backend_dev_t device);
+
+/// What holds the weights' data.
+struct Placed {
+    std::vector<ggml_backend_buffer_ptr> buffers;
+    std::deque<kernels::PackedTensor> packed;  // tensors point to these
+};
+
+/// Gives every tensor of `ctx` its data. For the CPU's own kernels, `packable` ones whose types have them are packed,
+/// unless memory would not suffice. Tensors in `on_host` stay in host memory whatever the
+/// device. Throws BackendError when the device has no room.
+Placed place_weights(ggml_context* ctx, const gguf::File& file, ggml_backend_dev_t device, int threads,
+                     const std::vector<ggml_tensor*>& on_host, const std::vector<Packable>& packable,
+                     const LoadProgress& progress);
 
 }  // namespace ds4::model

@@ -48,6 +48,7 @@ struct Weights {
     ggml_tensor *embedding, *output, *output_norm;
     HyperConnection hc_head;
     std::vector<Layer> layers;
+    bool own_kernels = false;  // whether the CPU's own kernels compute the graph, which all weights are placed for
 };
 
 /// Creates one tensor of `ctx` (a no_alloc context) for every role, with the file's type, shape and name; data is

@@ -4,23 +4,41 @@
 // Formula numbers refer to spec/deepseek-v4.md section 2.
 
 #include <cstdint>
+#include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "ggml.h"
 
 namespace ds4::ops {
 
+/// What the nodes of one graph share.
+struct Shared {
+    std::unordered_map<const ggml_tensor*, ggml_tensor*> quantised;  // rows for products, by the rows they were made of
+};
+
 /// Where nodes go. State is written by nodes nobody reads, so their place in the graph is their only order:
 /// `now` appends a node at once.
 struct Build {
     ggml_context* ctx;
     ggml_cgraph* graph;
+    bool own_kernels = false;  // runs on the CPU, by kernels/cpu where they have an op
+    std::shared_ptr<Shared> shared = std::make_shared<Shared>();
 
     ggml_tensor* now(ggml_tensor* node) const {
         ggml_build_forward_expand(graph, node);
         return node;
     }
 };
+
+/// W x for a matrix W [columns, rows] and x [columns, n]: [rows, n].
+ggml_tensor* product(const Build& b, ggml_tensor* w, ggml_tensor* x);
+/// W_g x_g for the groups of rows of W [columns, rows * groups] and x [columns, groups, n]: [rows * groups, n].
+ggml_tensor* grouped_product(const Build& b, ggml_tensor* w, ggml_tensor* x);
+
+/// W_e x for the chosen matrices e of W [columns, rows, experts]: x [columns, 1 or used, n], selection [used, n] I32.
+/// Returns [rows, used, n].
+ggml_tensor* expert_product(const Build& b, ggml_tensor* w, ggml_tensor* x, ggml_tensor* selection);
 
 /// Rotary embedding of the last `dims` components, adjacent pairs, no magnitude factor (2.3).
 struct Rope {
@@ -68,6 +86,10 @@ ggml_tensor* compress(const Build& b, ggml_tensor* kv, ggml_tensor* score, ggml_
 /// Lightning indexer scores (30): q [size, heads, n], keys [size, rows] F16 or F32, weights [heads, n],
 /// mask [rows, n] F16 (0 or -inf). Returns [rows, n].
 ggml_tensor* index_scores(const Build& b, ggml_tensor* q, ggml_tensor* keys, ggml_tensor* weights, ggml_tensor* mask);
+
+/// The `count` greatest of each row of scores [rows, n]: [count, n] I32. The CPU's own are ascending, and of equal
+/// scores the first count; ggml's have no order and no rule for ties.
+ggml_tensor* top_rows(const Build& b, ggml_tensor* scores, int64_t count);
 
 /// Attention of n queries over keys that are values too, with sinks (17), (18).
 struct AttentionInput {

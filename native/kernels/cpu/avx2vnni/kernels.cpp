@@ -4,12 +4,9 @@
 
 namespace ds4::kernels::avx2vnni {
 
-#include "cpu/codebook.h"
-#include "cpu/formats.h"
-#include "cpu/product.h"
-#include "cpu/quantise.h"
+#include "cpu/body.h"
 
 extern const Kernels kernels;
-const Kernels kernels{"avx2vnni", quantise, product};
+const Kernels kernels{"avx2vnni", quantise, product, attend};
 
 }  // namespace ds4::kernels::avx2vnni

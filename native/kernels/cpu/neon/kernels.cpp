@@ -4,12 +4,9 @@
 
 namespace ds4::kernels::neon {
 
-#include "cpu/codebook.h"
-#include "cpu/formats.h"
-#include "cpu/product.h"
-#include "cpu/quantise.h"
+#include "cpu/body.h"
 
 extern const Kernels kernels;
-const Kernels kernels{"neon", quantise, product};
+const Kernels kernels{"neon", quantise, product, attend};
 
 }  // namespace ds4::kernels::neon

@@ -42,22 +42,22 @@ ggml_tensor* sum_experts(const Build& b, ggml_tensor* x) {
 
 ggml_tensor* routed(const Build& b, ggml_tensor* h, ggml_tensor* selection, const MoeWeights& w, float clamp) {
     ggml_tensor* rows = ggml_reshape_3d(b.ctx, h, h->ne[0], 1, h->ne[1]);
-    ggml_tensor* gate = ggml_mul_mat_id(b.ctx, w.gate, rows, selection);
-    ggml_tensor* up = ggml_mul_mat_id(b.ctx, w.up, rows, selection);
-    return ggml_mul_mat_id(b.ctx, w.down, clamped_swiglu(b, gate, up, clamp), selection);
+    ggml_tensor* gate = expert_product(b, w.gate, rows, selection);
+    ggml_tensor* up = expert_product(b, w.up, rows, selection);
+    return expert_product(b, w.down, clamped_swiglu(b, gate, up, clamp), selection);
 }
 
 ggml_tensor* shared(const Build& b, ggml_tensor* h, const MoeWeights& w, float clamp) {
-    ggml_tensor* gate = ggml_mul_mat(b.ctx, w.shared_gate, h);
-    ggml_tensor* up = ggml_mul_mat(b.ctx, w.shared_up, h);
-    return ggml_mul_mat(b.ctx, w.shared_down, clamped_swiglu(b, gate, up, clamp));
+    ggml_tensor* gate = product(b, w.shared_gate, h);
+    ggml_tensor* up = product(b, w.shared_up, h);
+    return product(b, w.shared_down, clamped_swiglu(b, gate, up, clamp));
 }
 
 }  // namespace
 
 ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h) {
-    ggml_tensor* logits = ggml_mul_mat(b.ctx, router, h);
-    ggml_mul_mat_set_prec(logits, GGML_PREC_F32);
+    ggml_tensor* logits = product(b, router, h);
+    if (logits->op == GGML_OP_MUL_MAT) ggml_mul_mat_set_prec(logits, GGML_PREC_F32);
     return ggml_sqrt(b.ctx, ggml_softplus(b.ctx, logits));
 }
 
