@@ -14,6 +14,7 @@ from ..config import DraftShape, Shape
 from ..model.drafter import Draft, Drafter
 from ..model.target import Target
 from . import checkpoint, rollouts
+from .balance import balance
 from .data import Corpus
 from .optimisers import Optimisers
 from .processes import average, is_first
@@ -22,7 +23,7 @@ from .report import Report
 SEQUENCES, LENGTH, ANCHORS = 6, 256, 40
 """Of a step, over all processes; half of the sequences are the target's own texts."""
 SLOT_WEIGHT = 0.85
-CONFIDENCE_LOSS, BALANCE, SAVE_EVERY = 0.3, 2e-3, 200
+CONFIDENCE_LOSS, SAVE_EVERY = 0.3, 200
 CALIBRATED = (0.7, 1.0)
 """Temperatures at whose acceptance, on average, the confidence aims."""
 
@@ -43,7 +44,7 @@ def train(rank: int, work: Path, steps: int, seed: int) -> None:
         made, parts = forward(target, model, tokens, anchors(first, rng), late=step > steps // 2)
         average([parameter.grad for parameter in model.parameters()])
         factor = optimisers.step(step, step / steps)
-        balance(model, made.chosen, BALANCE * factor)
+        balance((stage.ffn for stage in model.stages), made.chosen, factor)
         step += 1
         report.add(step, step, rate=factor, **parts)
         if is_first() and step % SAVE_EVERY == 0:
@@ -97,11 +98,3 @@ def forward(
 def overlap_at(p: Tensor, q: Tensor, temperature: float) -> Tensor:
     """Probability that a proposal is accepted at a temperature, from logits [..., vocab]."""
     return torch.minimum((p / temperature).softmax(-1), (q / temperature).softmax(-1)).sum(-1)
-
-
-def balance(model: Drafter, chosen: list[Tensor], step: float) -> None:
-    """Moves the routers' biases by all processes' loads."""
-    for stage, used in zip(model.stages, chosen, strict=True):
-        load = torch.bincount(used.flatten(), minlength=model.shape.experts).float()
-        average([load])
-        stage.ffn.balance(load, step)

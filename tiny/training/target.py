@@ -13,12 +13,12 @@ from torch.nn import functional as F
 from ..config import DOMAINS, INDEXED, PHASES, Phase, Shape
 from ..model.target import Output, Target
 from . import checkpoint
+from .balance import balance
 from .data import Corpus, heldout
 from .optimisers import Optimisers
 from .processes import average, is_first
 from .report import Report
 
-BALANCE = 2e-3
 INDEX_LOSS = 0.1
 SAVE_EVERY, EVALUATE_EVERY = 200, 1000
 
@@ -39,7 +39,7 @@ def train(rank: int, work: Path, tokens: int, seed: int) -> None:
         output, loss = forward(model, windows, phase.length >= INDEXED)
         average([parameter.grad for parameter in model.parameters() if parameter.grad is not None])
         factor = optimisers.step(step, done / tokens)
-        balance(model, output.chosen, BALANCE * factor)
+        balance((layer.ffn for layer in model.layers), output.chosen, factor)
         step, done = step + 1, done + phase.length * phase.batch
         report.add(step, done, loss=loss, index_loss=float(output.index_loss.detach()), rate=factor)
         if is_first() and step % SAVE_EVERY == 0:
@@ -61,15 +61,6 @@ def forward(model: Target, windows: Tensor, indexed: bool) -> tuple[Output, floa
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
     return output, float(loss.detach())
-
-
-def balance(model: Target, chosen: list[Tensor], step: float) -> None:
-    """Moves the routers' biases by all processes' loads."""
-    for layer, used in zip(model.layers, chosen, strict=True):
-        if not layer.ffn.hashed:
-            load = torch.bincount(used.flatten(), minlength=model.shape.experts).float()
-            average([load])
-            layer.ffn.balance(load, step)
 
 
 def phase_at(done: float) -> Phase:

@@ -1,0 +1,22 @@
+"""Keeps experts about equally busy, without a loss that would bend the model (spec: deepseek-v4.md, noaux_tc)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from ..model.layers import Experts
+from .processes import average
+
+STEP = 2e-3
+
+
+def balance(layers: Iterable[Experts], chosen: Iterable[Tensor], factor: float) -> None:
+    """Moves the routers' biases by all processes' loads; `factor` is the schedule's. Table routing has none."""
+    for layer, used in zip(layers, chosen, strict=True):
+        if not layer.hashed:
+            load = torch.bincount(used.flatten(), minlength=layer.shape.experts).float()
+            average([load])
+            layer.balance(load, STEP * factor)
