@@ -22,9 +22,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tiny", description=__doc__)
     parser.add_argument("work", type=Path, help="folder for everything that is made")
     parser.add_argument("--seed", type=int, default=1, help="of the weights and of the order of the text (default: 1)")
-    parser.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, help="processes, a core each (default: all)"
-    )
+    cores = min(2, os.cpu_count() or 1)
+    parser.add_argument("--workers", type=int, choices=(1, 2), default=cores, help="processes, a core each")
     parser.add_argument("--smoke", action="store_true", help="train for minutes, to see everything run")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
