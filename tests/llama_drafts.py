@@ -25,8 +25,7 @@ import llama_cpp as llama
 import numpy as np
 
 POSITIONS, UNSUITABLE = 1024, 77
-DRAFTED = [("token", "i4"), ("margin", "f4"), ("confidence", "f4")]
-"""`margin` is by how much the token's logit is the highest."""
+DRAFTED = [("token", "i4"), ("confidence", "f4")]
 Pointer, Floats = ctypes.c_void_p, ctypes.POINTER(ctypes.c_float)
 
 
@@ -139,8 +138,7 @@ class Pair:
         forward(self.drafter, position, np.append(anchor, self.noise))
         found = np.empty(len(self.noise) + 1, DRAFTED)
         logits = np.ctypeslib.as_array(llama.llama_get_logits(self.drafter), (len(found), self.vocabulary))
-        found["token"], best = logits.argmax(axis=1), np.sort(logits, axis=1)
-        found["margin"] = best[:, -1] - best[:, -2]
+        found["token"] = logits.argmax(axis=1)
         repeated = np.ctypeslib.as_array(confidence(self.drafter), (len(found), self.hidden))
         found["confidence"] = repeated[:, 0]
         return found
