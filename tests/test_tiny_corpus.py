@@ -39,7 +39,7 @@ from tiny.corpus import (
     split,
     table_documents,
 )
-from tiny.corpus.documents import generated, store, stored
+from tiny.corpus.documents import generated, several, store, stored
 from tiny.corpus.split import by_end, by_file, pieces
 from tiny.corpus.values import SCALARS
 from tiny.corpus.words import FIRST, LAST, NOUNS, PLACES, QUALIFIERS, pool
@@ -68,7 +68,7 @@ def trained(small: Path) -> Tokenizer:
 
 def sample(module: ModuleType, seed: int = 3, heldout: bool = False, characters: int = 120_000) -> list[str]:
     """Generated documents."""
-    return list(module.documents(random.Random(seed), pool(heldout), characters))
+    return list(several(module.document, random.Random(seed), pool(heldout), characters))
 
 
 def parsed(text: str) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from . import files, json_documents, table_documents
 from .files import Entry
 from .sources import Progress
 from .split import Split, by_end, by_file
-from .words import pool
+from .words import Words, pool
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,9 @@ class Settings:
     sample: int = 3_000_000
     """Characters of each domain that the tokenizer learns from."""
 
+
+Maker = Callable[[random.Random, Words], str]
+"""Makes one document."""
 
 READERS = {"code": files.code, "docs": files.docs, "prose": files.prose}
 """Of the domains that come from files."""
@@ -57,13 +60,22 @@ def write(work: Path, settings: Settings, progress: Progress) -> None:
 
 def generated(domain: str, settings: Settings) -> Split:
     """A generated domain; the held-out part has another seed and other words."""
-    make = {"json": json_documents, "tables": table_documents}[domain].documents
+    make = {"json": json_documents, "tables": table_documents}[domain].document
     size = {"json": settings.json, "tables": settings.tables}[domain]
     parts = [
-        list(make(random.Random(f"{settings.seed} {domain} {heldout}"), pool(heldout), characters))
+        list(several(make, random.Random(f"{settings.seed} {domain} {heldout}"), pool(heldout), characters))
         for heldout, characters in ((False, size), (True, settings.heldout))
     ]
     return Split(*parts)
+
+
+def several(make: Maker, rng: random.Random, words: Words, characters: int) -> Iterator[str]:
+    """Generated documents until `characters` are reached."""
+    made = 0
+    while made < characters:
+        text = make(rng, words)
+        made += len(text)
+        yield text
 
 
 def licences(work: Path) -> list[Entry]:

@@ -7,21 +7,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .schemas import Style, key, maker, nested, record, scalars
 from .values import Maker, choice, counter, decimal, moment, title, whole
 from .words import Words
-
-
-def documents(rng: random.Random, words: Words, characters: int) -> Iterator[str]:
-    """Documents until `characters` are reached."""
-    made = 0
-    while made < characters:
-        text = document(rng, words)
-        made += len(text)
-        yield text
 
 
 def document(rng: random.Random, words: Words) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import random
-from collections.abc import Iterator
 from typing import Any
 
 from .schemas import Schema, maker, record, scalars
@@ -21,15 +20,6 @@ SENTENCES = (
     "This is the {q} {a} after the last {b}:",
     "All of the {q} {a} entries, ordered as in the {b}:",
 )
-
-
-def documents(rng: random.Random, words: Words, characters: int) -> Iterator[str]:
-    """Documents until `characters` are reached."""
-    made = 0
-    while made < characters:
-        text = document(rng, words)
-        made += len(text)
-        yield text
 
 
 def document(rng: random.Random, words: Words) -> str:

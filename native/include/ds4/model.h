@@ -41,7 +41,6 @@ class Model {
     ggml_backend_dev_t device() const { return device_; }
     std::string device_name() const;
     int threads() const { return threads_; }
-    bool repack() const { return repack_; }
     /// Bytes of weights that were interleaved; 0 where they are used as they lie.
     size_t packed_bytes() const;
 
@@ -60,7 +59,6 @@ class Model {
     model::Weights weights_;
     ggml_backend_dev_t device_ = nullptr;
     int threads_ = 1;
-    bool repack_ = true;
 };
 
 /// Bytes needed to run a file on the CPU at a context length.

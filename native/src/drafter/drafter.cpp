@@ -14,8 +14,8 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
     d->hp_ = std::move(hp);
     d->ctx_ = std::move(ctx);
     d->weights_ = std::move(weights);
-    const std::vector<model::Packable> packable =
-        target.repack() ? drafter::packable(d->weights_, target.hyperparameters()) : std::vector<model::Packable>();
+    std::vector<model::Packable> packable;
+    if (target.weights().own_kernels) packable = drafter::packable(d->weights_, target.hyperparameters());
     auto [buffers, packed] =
         model::place_weights(d->ctx_.get(), *d->file_, target.device(), target.threads(), {}, packable, progress);
     d->buffers_ = std::move(buffers);

@@ -14,17 +14,15 @@ std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOpt
     std::shared_ptr<Model> m(new Model());
     m->device_ = model::find_device(options.device);
     m->threads_ = options.threads;
-    m->repack_ = options.repack;
     m->file_ = gguf::File::open(path);
     m->hp_ = model::read_hyperparameters(*m->file_);
     m->ctx_.reset(ggml_init({model::weights_context_size(m->hp_), nullptr, true}));
     m->weights_ = model::describe_weights(m->ctx_.get(), *m->file_, m->hp_);
     // The embedding is only ever gathered from: a few rows a forward are not worth device memory.
-    const std::vector<model::Packable> packable =
-        m->repack_ ? model::packable(m->weights_, m->hp_) : std::vector<model::Packable>();
+    m->weights_.own_kernels = options.repack && model::own_kernels(m->device_);
+    const std::vector<model::Packable> packable = model::packable(m->weights_, m->hp_);
     auto [buffers, packed] = model::place_weights(m->ctx_.get(), *m->file_, m->device_, m->threads_,
                                                   {m->weights_.embedding}, packable, progress);
-    m->weights_.own_kernels = m->repack_ && model::own_kernels(m->device_);
     m->buffers_ = std::move(buffers);
     m->packed_ = std::move(packed);
     return m;

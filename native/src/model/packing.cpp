@@ -28,6 +28,7 @@ void add_packable(std::vector<Packable>& out, const Layer& layer, const Hyperpar
 
 std::vector<Packable> packable(const Weights& weights, const Hyperparameters& hp) {
     std::vector<Packable> out;
+    if (!weights.own_kernels) return out;
     for (const Layer& layer : weights.layers) add_packable(out, layer, hp);
     add(out, {weights.hc_head.fn});
     if (weights.output != weights.embedding) add(out, {weights.output});  // rows of an embedding are looked up

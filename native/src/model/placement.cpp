@@ -189,7 +189,7 @@ Placed place_weights(ggml_context* ctx, const gguf::File& file, ggml_backend_dev
                      const std::vector<ggml_tensor*>& on_host, const std::vector<Packable>& packable,
                      const LoadProgress& progress) {
     Placement placement(ctx, file);
-    if (own_kernels(device)) placement.pack(packable, threads, progress);
+    placement.pack(packable, threads, progress);
     placement.map(cpu_device(), [&](const ggml_tensor* t) { return std::ranges::find(on_host, t) != on_host.end(); });
     if (addresses_host_memory(device)) placement.map(device, [](const ggml_tensor*) { return true; });
     placement.upload(device, progress);

@@ -18,9 +18,9 @@ struct Placed {
     std::deque<kernels::PackedTensor> packed;  // tensors point to these
 };
 
-/// Gives every tensor of `ctx` its data. For the CPU's own kernels, `packable` ones whose types have them are packed,
-/// unless memory would not suffice. Tensors in `on_host` stay in host memory whatever the
-/// device. Throws BackendError when the device has no room.
+/// Gives every tensor of `ctx` its data. The `packable` ones whose types have kernels are packed for the CPU, unless
+/// memory would not suffice. Tensors in `on_host` stay in host memory whatever the device. Throws BackendError when the
+/// device has no room.
 Placed place_weights(ggml_context* ctx, const gguf::File& file, ggml_backend_dev_t device, int threads,
                      const std::vector<ggml_tensor*>& on_host, const std::vector<Packable>& packable,
                      const LoadProgress& progress);
