@@ -50,7 +50,7 @@ def train(work: Path, budget: Budget, seed: int, workers: int) -> None:
 
 def export_pair(work: Path) -> None:
     """A checkpoint in DeepSeek's names, and the GGUF files as they are shipped."""
-    from . import export
+    from . import export, reference
     from .model.drafter import Drafter
     from .model.target import Target
     from .training.checkpoint import load_model
@@ -58,7 +58,9 @@ def export_pair(work: Path) -> None:
     target = load_model(work / "target.pt", Target(Shape()))
     drafter = load_model(work / "drafter.pt", Drafter(Shape(), DraftShape()))
     export.write_checkpoint(work / "checkpoint", target, drafter, work / "data")
-    export.convert(work / "checkpoint", work / "tiny-target.gguf", work / "tiny-drafter.gguf", "q8", "DS4 tiny")
+    target_file, drafter_file = work / "tiny-target.gguf", work / "tiny-drafter.gguf"
+    export.convert(work / "checkpoint", target_file, drafter_file, "q8", "DS4 tiny")
+    reference.write(work, target_file, drafter_file)
 
 
 def show(text: str, done: float) -> None:
