@@ -7,7 +7,10 @@ from pathlib import Path
 _DATA = Path(__file__).parent / "data"
 
 TARGET = _DATA / "tiny-target.gguf"
-"""A tiny random target: everything works with it, but its text is noise."""
+"""A small trained target. What it can do, and what it was trained on, is in CARD."""
 
 DRAFTER = _DATA / "tiny-drafter.gguf"
-"""A tiny random drafter for it."""
+"""A DSpark drafter for it."""
+
+CARD = _DATA / "tiny.md"
+"""The pair's model card."""

@@ -15,7 +15,6 @@ from ds4py.errors import RequestError
 from ds4py.generation import Piece, pieces
 from ds4py.sampling import Sampling
 from ds4py.speculative import (
-    DEFAULT_SHORTLIST,
     Choice,
     Draft,
     Drafter,
@@ -27,6 +26,7 @@ from ds4py.speculative import (
     Width,
     as_width,
     choose,
+    default_shortlist,
 )
 from ds4py.stats import Stats
 from ds4py.stopping import StopStrings
@@ -136,18 +136,21 @@ class Session:
         return int(self._live.sample(_sampler(sampling), rng))
 
     def draft(
-        self, sampling: Policy | None = None, rng: _native.Rng | None = None, *, shortlist: int = DEFAULT_SHORTLIST
+        self, sampling: Policy | None = None, rng: _native.Rng | None = None, *, shortlist: int | None = None
     ) -> Draft:
         """A block of the engine's drafter after the anchor. Changes nothing but `rng`.
 
         Args:
             sampling: draws each proposal from this policy's q; None proposes the likeliest tokens.
             rng: where the draws come from; needed with `sampling`.
-            shortlist: candidates of each position, which q is over; 0 is the whole vocabulary.
+            shortlist: candidates of each position, which q is over; 0 is the whole vocabulary, None is
+                `speculative.default_shortlist`.
 
         Raises RequestError without a drafter or an anchor, Cancelled.
         """
         sampler = None if sampling is None else _sampler(sampling)
+        if shortlist is None:
+            shortlist = default_shortlist(self.tokenizer.vocab_size)
         found = self._live.draft(self._required_anchor(), shortlist=shortlist, sampler=sampler, rng=rng)
         if found["q_probs"] is None:
             return Draft.point_mass(found["tokens"], found["confidence"])

@@ -136,3 +136,13 @@ def _add(writer: gguf.GGUFWriter, key: str, kinds: Sequence[gguf.GGUFValueType],
         writer.add_key_value(key, list(value), kinds[0], sub_type=kinds[-1])
     else:
         writer.add_key_value(key, value, kinds[0])
+
+
+def in_f32(source: Path, path: Path) -> Path:
+    """The same values, all in F32; whole numbers stay."""
+    found = {
+        tensor.name: gguf.dequantize(tensor.data, tensor.tensor_type).reshape(tensor.shape[::-1])
+        for tensor in gguf.GGUFReader(source).tensors
+        if tensor.tensor_type != gguf.GGMLQuantizationType.I32
+    }
+    return edited(source, path, tensors=found)

@@ -127,7 +127,7 @@ class TestGenerate:
     def test_the_embedded_model_has_a_drafter(self, cli):
         done = cli("generate", "-t", 1, "-p", "hello", "-n", 4)
         assert done.returncode == 0
-        assert "drafter: contract dflash, 3 stages, block 5" in done.stderr
+        assert "drafter: contract dflash, 2 stages, block 5" in done.stderr
         assert "draft dspark: " in done.stderr
 
     def test_stop_text_ends_the_output_before_it(self, generated):

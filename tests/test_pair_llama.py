@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import gguf
 import llama
 import numpy as np
 import pytest
 from converting import metadata
 from drafting import golden
-from gguf_tools import DRAFTER, TARGET, edited
+from gguf_tools import DRAFTER, TARGET, in_f32
 
 import ds4py
 from ds4py import Sampling, embedded
@@ -101,16 +100,6 @@ def texts(target: Path) -> dict[str, np.ndarray]:
                 list(session.generate(text, max_tokens=CONTINUED, sampling=Sampling(temperature=0)))
                 found[name] = session.history()
     return found
-
-
-def in_f32(source: Path, path: Path) -> Path:
-    """The same values, all in F32; whole numbers stay."""
-    found = {
-        tensor.name: gguf.dequantize(tensor.data, tensor.tensor_type).reshape(tensor.shape[::-1])
-        for tensor in gguf.GGUFReader(source).tensors
-        if tensor.tensor_type != gguf.GGMLQuantizationType.I32
-    }
-    return edited(source, path, tensors=found)
 
 
 @pytest.fixture(scope="module")

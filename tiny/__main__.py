@@ -37,15 +37,17 @@ def main() -> None:
 
 def train(work: Path, budget: Budget, seed: int, workers: int) -> None:
     """The target, its texts, the drafter."""
-    from .training import drafter, processes, rollouts, target
+    from .training import drafter, processes, rollouts, target, teacher
 
-    def stage(file: str, function: Callable[..., None], amount: int) -> None:
-        if not (work / file).exists():
-            processes.run(function, workers, work, amount, seed)
+    def stage(files: list[str], function: Callable[..., None], *amount: int) -> None:
+        if not all((work / file).exists() for file in files):
+            processes.run(function, workers, work, *amount, seed)
 
-    stage("target.pt", target.train, budget.target_tokens)
-    stage(f"rollouts.{workers - 1}.npy", rollouts.write, budget.rollout_tokens)
-    stage("drafter.pt", drafter.train, budget.drafter_steps)
+    ranks = range(workers)
+    stage(["target.pt"], target.train, budget.target_tokens)
+    stage([f"rollouts.{rank}.npy" for rank in ranks], rollouts.write, budget.rollout_tokens)
+    stage([f"teacher.{rank}.hidden.npy" for rank in ranks], teacher.write)
+    stage(["drafter.pt"], drafter.train, budget.drafter_steps)
 
 
 def export_pair(work: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from .config import DraftShape, Shape
@@ -11,11 +12,12 @@ from .evaluation import Evaluation, sample_texts, tables
 HEADER = """\
 # DS4 tiny: a DeepSeek-V4 target and its DSpark drafter, for a first look
 
-A small model of the DeepSeek-V4 architecture, trained from scratch on {characters:.0f} million characters, and a DSpark
-drafter for it. `ds4py` runs it when no model is given. It is there to show, on any machine and with real text, how the
-runtime and speculative decoding behave: which proposals are accepted, what that brings, and on what kind of text.
-**It knows nothing**: its code looks like Python for a few lines, its prose like prose, its JSON follows the schema that
-it is shown. Do not use it for anything that should be true.
+A small model of the DeepSeek-V4 architecture, trained from scratch on {tokens:.1f} million tokens from a corpus of
+{characters:.0f} million characters, and a DSpark drafter for it, trained in {steps} steps, half of it on texts that the
+target wrote. `ds4py` runs the pair when no model is given. It is there to show, on any machine and with real text, how
+the runtime and speculative decoding behave: which proposals are accepted, what that brings, and on what kind of text.
+**It knows nothing**: its code looks like Python for a few lines, its prose like prose, its tables keep their columns.
+Do not use it for anything that should be true.
 
 | | target | drafter |
 | :-- | --: | --: |
@@ -48,6 +50,7 @@ def card(work: Path) -> str:
     shape, draft, sources = Shape(), DraftShape(), licences(work)
     evaluation = Evaluation.read(work / "evaluation.json")
     header = HEADER.format(
+        tokens=amount(work / "target.log") / 1e6, steps=amount(work / "drafter.log"),
         characters=sum(int(source["characters"]) for source in sources) / 1e6,
         target_size=(work / "tiny-target.gguf").stat().st_size / 1e6,
         drafter_size=(work / "tiny-drafter.gguf").stat().st_size / 1e6,
@@ -60,3 +63,9 @@ def card(work: Path) -> str:
     )
     parts = (header, "## What it was measured to do\n", tables(evaluation), LICENCE + rows, "## Samples\n")
     return "\n".join((*parts, sample_texts(evaluation)))
+
+
+def amount(log: Path) -> int:
+    """What a training's log ends with."""
+    lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
+    return max(int(line["done"]) for line in lines if "done" in line)

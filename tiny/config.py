@@ -88,7 +88,7 @@ class Budget:
     drafter_steps: int
 
 
-FULL = Budget(8_000_000, 400_000, 2000)
-"""Under two hours on two cores without AVX-512; acceptance still grows with more of each."""
+FULL = Budget(16_000_000, 400_000, 2500)
+"""Three hours on two cores without AVX-512."""
 SMOKE = Budget(40_960, 6_000, 20)
 """For a look at whether everything runs, in minutes."""

@@ -3,7 +3,7 @@
 from ds4py.speculative.accept import Proposals, accept
 from ds4py.speculative.choice import Choice, choose
 from ds4py.speculative.draft import Draft, Drafter, Request
-from ds4py.speculative.dspark import DEFAULT_SHORTLIST, DrafterInfo, DSparkDrafter
+from ds4py.speculative.dspark import DrafterInfo, DSparkDrafter, default_shortlist
 from ds4py.speculative.lookup import PromptLookupDrafter
 from ds4py.speculative.loop import Loop, Rule
 from ds4py.speculative.scripted import ScriptedDrafter
@@ -11,7 +11,6 @@ from ds4py.speculative.stats import Cycle, Speculation
 from ds4py.speculative.width import Fixed, Width, as_width
 
 __all__ = [
-    "DEFAULT_SHORTLIST",
     "Choice",
     "Cycle",
     "DSparkDrafter",
@@ -30,4 +29,5 @@ __all__ = [
     "accept",
     "as_width",
     "choose",
+    "default_shortlist",
 ]

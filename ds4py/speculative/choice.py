@@ -6,7 +6,7 @@ from typing import Literal
 
 from ds4py.errors import RequestError
 from ds4py.speculative.draft import Drafter
-from ds4py.speculative.dspark import DEFAULT_SHORTLIST, DrafterInfo, DSparkDrafter
+from ds4py.speculative.dspark import DrafterInfo, DSparkDrafter
 from ds4py.speculative.lookup import PromptLookupDrafter
 
 Choice = Literal["auto", "off", "dspark", "lookup"]
@@ -31,4 +31,4 @@ def choose(
         raise RequestError(
             "draft is 'dspark', but there is no drafter: load one with the engine (-md), or use 'lookup'"
         )
-    return DSparkDrafter(DEFAULT_SHORTLIST if shortlist is None else shortlist)
+    return DSparkDrafter(shortlist)

@@ -12,10 +12,16 @@ from ds4py.speculative.draft import Draft, Request
 if TYPE_CHECKING:
     from ds4py.session import Session
 
-DEFAULT_SHORTLIST = 1024
-"""Candidates of each position: the most that cost no more than a few do (`bench/shortlist.py`)."""
+SHORTLIST, SMALL_VOCABULARY = 1024, 16384
+"""Candidates of each position: the most that cost no more than a few do (`bench/shortlist.py`). Choosing them costs more
+than it saves where the vocabulary is small."""
 
 Proposals = Literal["sampled", "greedy"]
+
+
+def default_shortlist(vocabulary: int) -> int:
+    """Candidates of each position for a vocabulary of so many tokens; 0 is all."""
+    return SHORTLIST if vocabulary > SMALL_VOCABULARY else 0
 
 
 @dataclass(frozen=True)
@@ -71,8 +77,8 @@ class DSparkDrafter:
     """Drafts with the DSpark drafter that the session's engine has loaded.
 
     Args:
-        shortlist: candidates of each position, the likeliest before the Markov bias; 0 is the whole vocabulary. q is
-            then a distribution over these, so the choice costs acceptance but never exactness.
+        shortlist: candidates of each position, the likeliest before the Markov bias; 0 is the whole vocabulary, None
+            is `default_shortlist`. q is a distribution over these, so the choice costs acceptance but never exactness.
         proposals: "sampled" draws each proposal from q, the request's own policy applied to the drafter's logits.
             "greedy" proposes the likeliest token, and q is 1 at it: better where the target is surer than the drafter.
             The same for greedy requests.
@@ -82,8 +88,8 @@ class DSparkDrafter:
 
     name = "dspark"
 
-    def __init__(self, shortlist: int = DEFAULT_SHORTLIST, proposals: Proposals = "sampled") -> None:
-        if shortlist < 0:
+    def __init__(self, shortlist: int | None = None, proposals: Proposals = "sampled") -> None:
+        if shortlist is not None and shortlist < 0:
             raise RequestError(f"draft_vocab is {shortlist}, wanted a number of candidates, or 0 for all")
         if proposals not in ("sampled", "greedy"):
             raise RequestError(f"proposals is {proposals!r}, wanted 'sampled' or 'greedy'")

@@ -13,15 +13,15 @@ from torch.nn import functional as F
 from ..config import DraftShape, Shape
 from ..model.drafter import Draft, Drafter
 from ..model.target import Target
-from . import checkpoint, rollouts
+from . import checkpoint
 from .balance import balance
-from .data import Corpus
 from .optimisers import Optimisers
 from .processes import average, is_first
 from .report import Report
+from .teacher import Lesson, Teacher
 
-SEQUENCES, LENGTH, ANCHORS = 6, 256, 40
-"""Of a step, over all processes; half of the sequences are the target's own texts."""
+SEQUENCES, ANCHORS = 6, 40
+"""Texts of a step, over all processes, and anchors in each."""
 SLOT_WEIGHT = 0.85
 CONFIDENCE_LOSS, SAVE_EVERY = 0.3, 200
 CALIBRATED = (0.7, 1.0)
@@ -33,15 +33,15 @@ def train(rank: int, work: Path, steps: int, seed: int) -> None:
     torch.manual_seed(seed)
     shape, draft = Shape(), DraftShape()
     target = checkpoint.load_model(work / "target.pt", Target(shape)).requires_grad_(False)
-    model, corpus, own = Drafter(shape, draft), Corpus(work, seed + 2), rollouts.read(work)
+    model, teacher = Drafter(shape, draft), Teacher(work, rank)
     model.norm.load_state_dict(target.norm.state_dict())
     optimisers, settings = Optimisers(model), checkpoint.Settings(asdict(draft), steps, seed)
     step = checkpoint.resume(work / "drafter.checkpoint", model, optimisers, settings)
     report = Report(work / "drafter.log", steps, step)
     while step < steps:
         rng = torch.Generator().manual_seed((seed * steps + step) * 64 + rank)
-        tokens, first = sequences(corpus, own, step, rank, rng)
-        made, parts = forward(target, model, tokens, anchors(first, rng), late=step > steps // 2)
+        lesson = teacher.lesson(SEQUENCES // dist.get_world_size(), step, rng)
+        made, parts = forward(target, model, lesson, anchors(lesson, rng), late=step > steps // 2)
         average([parameter.grad for parameter in model.parameters()])
         factor = optimisers.step(step, step / steps)
         balance((stage.ffn for stage in model.stages), made.chosen, factor)
@@ -53,35 +53,24 @@ def train(rank: int, work: Path, steps: int, seed: int) -> None:
         checkpoint.write(work / "drafter.pt", model.state_dict())
 
 
-def sequences(corpus: Corpus, own: Tensor, step: int, rank: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """This process's tokens [sequences, LENGTH], and the first position of each that may be an anchor."""
-    count = SEQUENCES // dist.get_world_size()
-    generated = own[torch.randint(len(own), (count // 2 + count % 2 * (step % 2),), generator=rng)]
-    corpus_part = corpus.windows(step, rank, count - len(generated), LENGTH)
-    first = torch.full((count,), 8)
-    first[: len(generated)] = rollouts.PROMPT - 4
-    return torch.cat([generated, corpus_part]), first
-
-
-def anchors(first: Tensor, rng: torch.Generator) -> Tensor:
+def anchors(lesson: Lesson, rng: torch.Generator) -> Tensor:
     """Random positions [sequences, ANCHORS], with a block behind each."""
-    last = LENGTH - DraftShape().block - 1
-    share = torch.rand(len(first), ANCHORS, generator=rng)
-    return (first[:, None] + share * (last - first[:, None])).long()
+    count, length = lesson.tokens.shape
+    last = length - DraftShape().block - 1
+    share = torch.rand(count, ANCHORS, generator=rng)
+    return (lesson.first[:, None] + share * (last - lesson.first[:, None])).long()
 
 
 def forward(
-    target: Target, model: Drafter, tokens: Tensor, positions: Tensor, late: bool
+    target: Target, model: Drafter, lesson: Lesson, positions: Tensor, late: bool
 ) -> tuple[Draft, dict[str, float]]:
     """Gradients of one step's loss; teacher forcing: the token before each slot is the true one."""
     block = model.draft.block
     slots = positions[..., None] + torch.arange(block)
-    rows = torch.arange(len(tokens))[:, None, None]
+    rows = torch.arange(len(slots))[:, None, None]
     with torch.no_grad():
-        output = target(tokens, taps=model.draft.taps)
-        hidden = output.hidden.view(*tokens.shape, -1)[rows, slots]
-        wanted = target.head(hidden)
-    made = model(target, output.features.view(*tokens.shape, -1), positions, tokens[rows, slots])
+        wanted = target.head(lesson.hidden[rows, slots])
+    made = model(target, lesson.features, positions, lesson.tokens[rows, slots])
     log_p, log_q = wanted.log_softmax(-1), made.logits.log_softmax(-1)
     overlap = torch.minimum(log_p.exp(), log_q.exp()).sum(-1)
     divergence = F.kl_div(log_q, log_p, reduction="none", log_target=True).sum(-1)

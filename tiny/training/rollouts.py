@@ -41,9 +41,3 @@ def write(rank: int, work: Path, tokens: int, seed: int) -> None:
     with partial.open("wb") as file:
         np.save(file, np.concatenate(made))
     os.replace(partial, path)
-
-
-def read(work: Path) -> torch.Tensor:
-    """All processes' texts, [texts, LENGTH]."""
-    parts = [np.load(path) for path in sorted(work.glob("rollouts.*.npy"))]
-    return torch.from_numpy(np.concatenate(parts).astype(np.int64))
