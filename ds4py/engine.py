@@ -11,7 +11,6 @@ from ds4py import _native, embedded
 from ds4py.errors import RequestError
 from ds4py.session import Session
 from ds4py.speculative import DrafterInfo
-from ds4py.threads import default_threads
 from ds4py.tokenizer import Tokenizer
 
 DEFAULT_CONTEXT = 8192
@@ -24,19 +23,24 @@ class Engine:
         path: a GGUF file, or any shard of a split one. None loads the tiny model inside the package.
         drafter: a DSpark drafter for it (GGUF). None loads none, but with the embedded target its own.
         device: "auto" (the first GPU, else the CPU), "cpu", "cuda:0", "hip:0", "metal", "vulkan:0".
-        threads: CPU threads of a session; None takes the physical cores this process may use.
+        threads: CPU threads of a session. None takes the physical cores this process may use, and fewer while others
+            use them; without `repack` always all, because results could depend on their number.
         repack: interleave the weights at load for the CPU's kernels, where memory suffices; False uses them as they lie
             in the file, which starts sooner, runs slower, and may be larger than memory.
         progress: called with the fraction loaded, 0 to 1.
 
     Attributes:
-        repacked: whether weights were interleaved.
+        threads: the most that a session computes with.
+        nodes: NUMA nodes that this process may use.
+        spread_over_nodes: whether repacked weights lie on all of them in turn, and threads stay on their cores.
+        repacked: whether weights are interleaved, at load or in the file.
         drafter: what the loaded drafter is; None without one.
 
     Raises:
         FormatError: a file is damaged, not a DeepSeek-V4 target or not a DSpark drafter.
         PairError: target and drafter do not fit together.
-        RequestError: the device or an argument does not exist.
+        RequestError: the device or an argument does not exist, or a packed file is opened where the CPU's own kernels
+            do not compute.
         BackendError: the device has no room.
     """
 
@@ -54,8 +58,8 @@ class Engine:
         self.path = os.fspath(path) if path is not None else str(embedded.TARGET)
         if self.embedded and drafter is None:
             drafter = embedded.DRAFTER
-        if threads is None:  # the embedded model is too small to share: barriers would take most of its time
-            threads = 1 if self.embedded else default_threads()
+        if threads is None and self.embedded:  # too small to share: barriers would take most of its time
+            threads = 1
         target_share = 1.0 if drafter is None else _target_share(self.path, os.fspath(drafter))
         self._model: _native.Model | None = _native.Model.load(
             self.path, device=device, threads=threads, repack=repack, progress=_part(progress, 0.0, target_share)
@@ -72,6 +76,8 @@ class Engine:
         self.tokenizer = Tokenizer.from_metadata(metadata, vocab_size=self.hyperparameters.vocab)
         self.device: str = self._model.device
         self.threads: int = self._model.threads
+        self.nodes: int = self._model.nodes
+        self.spread_over_nodes: bool = self._model.spread_over_nodes
         self.repacked: bool = self._model.packed_bytes > 0
 
     @property

@@ -11,7 +11,7 @@ from ds4py.cli.progress import Bar
 if TYPE_CHECKING:
     from ds4py import Engine
 
-EMBEDDED_NOTE = "no model given (-m FILE): using the embedded tiny model; its weights are random, so its text is noise"
+EMBEDDED_NOTE = "no model given (-m FILE): using the embedded tiny pair, which shows how things work and knows nothing"
 
 
 def note(args: argparse.Namespace, text: str) -> None:
@@ -39,10 +39,19 @@ def open_engine(args: argparse.Namespace, path: str | None, drafter: str | None 
             progress=bar.update,
         )
     if not engine.embedded:
-        note(args, f"model {engine.name} ({engine.path}), device {engine.device}, threads {engine.threads}")
+        place = f"device {engine.device}, threads {engine.threads}{nodes_note(engine.nodes, engine.spread_over_nodes)}"
+        note(args, f"model {engine.name} ({engine.path}), {place}")
     if engine.drafter is not None:
         note(args, f"drafter: {engine.drafter}" + (f" ({drafter})" if drafter else ""))
     return engine
+
+
+def nodes_note(nodes: int, spread: bool) -> str:
+    """What there is to say of NUMA nodes, after a comma; nothing with one."""
+    if nodes < 2:
+        return ""
+    how = "weights on all of them in turn" if spread else "weights wherever the system put them"
+    return f", {nodes} NUMA nodes ({how})"
 
 
 def require_file(path: str) -> None:

@@ -11,8 +11,8 @@ namespace py = pybind11;
 namespace ds4::bindings {
 namespace {
 
-std::shared_ptr<const Model> load(const std::string& path, const std::string& device, int threads, bool repack,
-                                  const std::function<void(double)>& progress) {
+std::shared_ptr<const Model> load(const std::string& path, const std::string& device, std::optional<int> threads,
+                                  bool repack, const std::function<void(double)>& progress) {
     const LoadProgress report = load_progress(progress);
     py::gil_scoped_release release;
     return Model::load(path, {device, threads, repack}, report);
@@ -30,16 +30,20 @@ void register_model(py::module_& m) {
     py::class_<Model, std::shared_ptr<Model>>(m, "Model", "A loaded target; shared by its sessions.")
         .def_static(
             "load",
-            [](const std::string& path, const std::string& device, int threads, bool repack,
+            [](const std::string& path, const std::string& device, std::optional<int> threads, bool repack,
                const std::function<void(double)>& progress) {
                 return std::const_pointer_cast<Model>(load(path, device, threads, repack, progress));
             },
-            py::arg("path"), py::kw_only(), py::arg("device") = "auto", py::arg("threads") = 1,
+            py::arg("path"), py::kw_only(), py::arg("device") = "auto", py::arg("threads") = py::none(),
             py::arg("repack") = true, py::arg("progress") = nullptr,
             "Maps and checks a target and puts its weights in place. progress(fraction) may be None.")
         .def_property_readonly("file", &Model::file, py::return_value_policy::reference_internal)
         .def_property_readonly("device", &Model::device_name)
         .def_property_readonly("threads", &Model::threads)
+        .def_property_readonly(
+            "nodes", [](const Model& model) { return model.topology().nodes.size(); },
+            "NUMA nodes with processors that this process may use.")
+        .def_property_readonly("spread_over_nodes", &Model::spread_over_nodes)
         .def_property_readonly("packed_bytes", &Model::packed_bytes)
         .def_property_readonly("fingerprint", &Model::fingerprint)
         .def_property_readonly("hyperparameters", &Model::hyperparameters);
@@ -55,6 +59,9 @@ void register_model(py::module_& m) {
         },
         py::arg("file"), py::arg("context"), py::arg("kv_dtype") = "f16",
         "Bytes that running the file on the CPU takes, by part: weights, kv, scratch.");
+    m.def(
+        "default_threads", [] { return machine::default_threads(machine::read_topology(machine::allowed_cpus())); },
+        "Cores that affinity and the control groups' quota leave to this process; at least 1.");
     m.def("load_backends", &load_backends, py::arg("directory"), "Loads ggml's backend libraries from a directory.");
 }
 

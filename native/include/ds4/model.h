@@ -1,25 +1,30 @@
 #pragma once
 // A loaded target: hyperparameters, weights in place, and the device they live on.
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cpu/packed_tensor.h"
 #include "ggml-cpp.h"
 #include "gguf/gguf.h"
+#include "machine/topology.h"
 #include "model/hyperparameters.h"
 #include "model/weights.h"
+#include "model/workers.h"
 
 namespace ds4 {
 
 struct ModelOptions {
     /// "auto" (the first GPU, else the CPU), "cpu", "cuda:0", "hip:0", "metal", "vulkan:0".
     std::string device = "auto";
-    /// CPU threads of a session; must be at least 1.
-    int threads = 1;
+    /// CPU threads of a session, at least 1. Nothing: the cores that affinity and quota leave to this process, and
+    /// fewer while others use them where the CPU's own kernels compute, whose bits do not depend on it.
+    std::optional<int> threads = std::nullopt;
     /// On the CPU: interleave the weights for the kernels, in memory of their own; else they are used as they lie.
     bool repack = true;
 };
@@ -40,12 +45,18 @@ class Model {
     const model::Weights& weights() const { return weights_; }
     ggml_backend_dev_t device() const { return device_; }
     std::string device_name() const;
+    /// The most that a session computes with.
     int threads() const { return threads_; }
+    const machine::Topology& topology() const { return topology_; }
+    /// Whether packed weights lie on several NUMA nodes in turn and each thread stays on a core.
+    bool spread_over_nodes() const { return spread_over_nodes_; }
     /// Bytes of weights that were interleaved; 0 where they are used as they lie.
     size_t packed_bytes() const;
 
     /// Backends of one session: the device's, then the CPU's for what the device cannot do.
     std::vector<ggml_backend_ptr> open_backends() const;
+    /// The threads that the CPU's computes with. Each session's stay on other cores, as far as there are others.
+    model::WorkerOptions workers() const;
     /// Identifies the weights: names, types, shapes and a sample of every tensor's bytes.
     uint64_t fingerprint() const;
 
@@ -58,7 +69,11 @@ class Model {
     std::deque<kernels::PackedTensor> packed_;
     model::Weights weights_;
     ggml_backend_dev_t device_ = nullptr;
+    machine::Topology topology_;
     int threads_ = 1;
+    std::unique_ptr<machine::Load> load_;
+    mutable std::atomic<size_t> next_cpu_{0};
+    bool spread_over_nodes_ = false;
 };
 
 /// Bytes needed to run a file on the CPU at a context length.

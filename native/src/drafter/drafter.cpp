@@ -1,6 +1,7 @@
 #include "ds4/drafter.h"
 
 #include "drafter/description.h"
+#include "machine/numa.h"
 #include "model/fingerprint.h"
 #include "model/placement.h"
 
@@ -16,6 +17,7 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
     d->weights_ = std::move(weights);
     std::vector<model::Packable> packable;
     if (target.weights().own_kernels) packable = drafter::packable(d->weights_, target.hyperparameters());
+    const machine::Interleaving interleaving(target.topology());
     auto [buffers, packed] =
         model::place_weights(d->ctx_.get(), *d->file_, target.device(), target.threads(), {}, packable, progress);
     d->buffers_ = std::move(buffers);

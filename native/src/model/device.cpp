@@ -1,11 +1,8 @@
 #include "model/device.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <fstream>
 
 #include "ds4/errors.h"
 #include "ds4/model.h"
@@ -48,12 +45,6 @@ ggml_backend_dev_t best_device() {
     return cpu_device();
 }
 
-template <typename F>
-F entry_point(ggml_backend_t cpu, const char* name) {
-    ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(ggml_backend_get_device(cpu));
-    return reinterpret_cast<F>(ggml_backend_reg_get_proc_address(reg, name));
-}
-
 }  // namespace
 
 ggml_backend_dev_t cpu_device() {
@@ -70,15 +61,6 @@ ggml_backend_dev_t find_device(const std::string& name) {
     }
     throw RequestError("device '" + name + "' is not here; this build offers: " + device_list() +
                        " (other backends need a build with ggml's switch, e.g. CMAKE_ARGS=-DGGML_CUDA=ON)");
-}
-
-size_t available_memory() {
-    std::ifstream info("/proc/meminfo");
-    for (std::string line; std::getline(info, line);) {
-        size_t kilobytes = 0;
-        if (std::sscanf(line.c_str(), "MemAvailable: %zu kB", &kilobytes) == 1) return kilobytes * 1024;
-    }
-    return static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 void set_threads(ggml_backend_t cpu, int threads) {

@@ -13,9 +13,12 @@ ggml_backend_dev_t find_device(const std::string& name);
 /// The CPU device. Throws BackendError when no CPU backend is loaded.
 ggml_backend_dev_t cpu_device();
 
-/// Calls the CPU backend's own entry points, which a portable build loads at run time.
-/// Bytes that can be taken without others having to give theirs up, as far as the system says.
-size_t available_memory();
+/// One of the CPU backend's own functions, which a portable build loads at run time; null where it has none.
+template <typename F>
+F entry_point(ggml_backend_t cpu, const char* name) {
+    ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(ggml_backend_get_device(cpu));
+    return reinterpret_cast<F>(ggml_backend_reg_get_proc_address(reg, name));
+}
 
 void set_threads(ggml_backend_t cpu, int threads);
 void set_abort_callback(ggml_backend_t cpu, ggml_abort_callback callback, void* data);
