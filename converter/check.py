@@ -35,7 +35,10 @@ def check(path: Path, target: Path | None = None) -> Verdict:
     not fit `target`.
     """
     source = GgufSource(path)
-    if drafter_file.contract_of(source) is not None:
+    is_drafter = drafter_file.contract_of(source) is not None
+    if source.packed:
+        _native.packing(_native.GgufFile.open(path), drafter=is_drafter)
+    if is_drafter:
         return check_drafter(source, target)
     if target is not None:
         raise FormatError(f"{path}: is not a drafter, so it has no target to fit; leave --target out")
@@ -99,7 +102,7 @@ def common(source: GgufSource) -> dict[str, Any]:
         kinds[tensor.kind.name] = kinds.get(tensor.kind.name, 0) + 1
     types = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items(), key=lambda item: -item[1]))
     return {
-        "architecture": source.architecture(),
+        "architecture": source.architecture() + (" (packed for the CPU)" if source.packed else ""),
         "tensors": types,
         "bytes": sum(path.stat().st_size for path in source.paths),
         "shards": len(source.paths),

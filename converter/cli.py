@@ -8,7 +8,7 @@ from ds4py.cli.exits import UsageError
 from ds4py.cli.options import Parser, PrintVersion, number
 
 from .contracts import WRITTEN
-from .presets import PRESETS
+from .presets import DEFAULT, PRESETS
 
 PROGRAM = "deepseek4-quantize"
 
@@ -23,6 +23,7 @@ examples:
   deepseek4-quantize DeepSeek-V4-Flash-0731 target.gguf --drafter drafter.gguf --preset q2 --imatrix imatrix.gguf
   deepseek4-quantize DeepSeek-V4-Flash-0731 drafter.gguf --dspark-only --contract ds4
   deepseek4-quantize target-f16.gguf target.gguf --preset q4 --type 'blk.*.ffn_down_exps=Q6_K' --split 48G
+  deepseek4-quantize target.gguf target-packed.gguf --pack
   deepseek4-quantize --check drafter.gguf --target target.gguf
   deepseek4-quantize --compare target-f32.gguf target.gguf
 
@@ -62,6 +63,12 @@ def add_output_flags(parser: argparse.ArgumentParser) -> None:
         help="whose names the drafter goes by (default: dflash, which is llama.cpp's)",
     )
     group.add_argument("--split", metavar="SIZE", help="shards of at most this size, such as 48G (powers of 1000)")
+    group.add_argument(
+        "--pack",
+        action="store_true",
+        help="interleave the weights for ds4py's CPU kernels, which then use the file as it lies: even a large model "
+        "starts in seconds. Nothing else can read it",
+    )
     group.add_argument("--overwrite", action="store_true", help="replace files that exist")
 
 
@@ -69,7 +76,8 @@ def add_type_flags(parser: argparse.ArgumentParser) -> None:
     """Adds the choice of types."""
     group = parser.add_argument_group("types")
     lines = "; ".join(f"{name}: {preset.text}" for name, preset in PRESETS.items())
-    group.add_argument("--preset", choices=list(PRESETS), default="mxfp4", help=f"(default: mxfp4) {lines}")
+    default = f"(default: {DEFAULT}, but --pack keeps the types of a GGUF file)"
+    group.add_argument("--preset", choices=list(PRESETS), help=f"{default} {lines}")
     group.add_argument(
         "--type",
         action="append",

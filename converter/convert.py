@@ -28,9 +28,11 @@ CONFIDENCE = "mtp.{}.confidence_head.proj."
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for beside the paths: `name` is for `general.name`, None is the source's."""
+    """What is asked for beside the paths: `name` is for `general.name`, None is the source's. With `keep_types` the
+    tensors of a GGUF file stay of their types."""
 
     types: Types
+    keep_types: bool = False
     contract: Contract = Contract.DFLASH
     imatrix: Imatrix | None = None
     name: str | None = None
@@ -100,18 +102,25 @@ def requantised(source: GgufSource, path: Path, request: Request) -> Output:
             raise FormatError(f"{source.paths[0]}: tensor '{found.name}' has no place in a DeepSeek-V4 model")
         if not (found.kind == Type.I32 if role == Role.TOKEN_MAP else quantise.has_values(found.kind)):
             raise FormatError(f"{source.paths[0]}: tensor '{found.name}' is of type {found.kind.name}: no {role.value}")
-        tensors.append(tensor(request, Slot(inner, role, found.shape), found.name, found.parts(), contract))
-    keys: Metadata = {
-        **{key: value for key, value in source.metadata.items() if not key.startswith("quantize.imatrix.")},
-        "general.file_type": u32(int(request.types.preset.file_type)),
-        **provenance(request),
-    }
-    return Output(path, keys, tensors)
+        slot, own = Slot(inner, role, found.shape), found.kind if request.keep_types else None
+        tensors.append(tensor(request, slot, found.name, found.parts(), contract, own))
+    keys = source.metadata
+    if not request.keep_types:
+        keys = {key: value for key, value in keys.items() if not key.startswith("quantize.imatrix.")}
+        keys["general.file_type"] = u32(int(request.types.preset.file_type))
+    return Output(path, {**keys, **provenance(request)}, tensors)
 
 
-def tensor(request: Request, slot: Slot, name: str, parts: Sequence[Rows], contract: Contract | None = None) -> Tensor:
-    """A slot's tensor with the type that is chosen for it; `contract` is a drafter's."""
-    kind = request.types.choose(slot, name, narrow=contract == Contract.DS4)
+def tensor(
+    request: Request,
+    slot: Slot,
+    name: str,
+    parts: Sequence[Rows],
+    contract: Contract | None = None,
+    own: Type | None = None,
+) -> Tensor:
+    """A slot's tensor with the type that is chosen for it; `contract` is a drafter's, `own` a type that it keeps."""
+    kind = request.types.choose(slot, name, own=own, narrow=contract == Contract.DS4)
     importance = None
     if request.imatrix is not None and slot.role != Role.TOKEN_MAP:
         importance = request.imatrix.rows_for(slot, name)

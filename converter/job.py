@@ -12,11 +12,11 @@ from ds4py.cli.exits import UsageError
 from ds4py.cli.progress import Bar
 from ds4py.cli.table import size, table
 
-from . import convert, shards, writer
+from . import convert, packing, shards, writer
 from .contracts import Contract
 from .imatrix import read_imatrix
 from .plan import Output
-from .presets import PRESETS, Types, override
+from .presets import DEFAULT, PRESETS, Types, override
 from .shards import File
 from .source.checkpoint import Checkpoint
 from .source.gguf_file import GgufSource
@@ -35,6 +35,8 @@ def run(args: argparse.Namespace) -> int:
         found = GgufSource(source)
         outputs, identity = [convert.requantised(found, Path(args.output), request)], found.identity()
     request.types.require_all_used()
+    if args.pack:
+        outputs = [packing.packed(output) for output in outputs]
     limit = None if args.split is None else shards.size_limit(args.split)
     files = [file for output in outputs for file in shards.files(output, limit)]
     check_paths(args, files, outputs, source)
@@ -51,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
 def convert_request(args: argparse.Namespace) -> convert.Request:
     """The flags, checked, as the planner takes them."""
     return convert.Request(
-        types=Types(PRESETS[args.preset], [override(each) for each in args.types]),
+        types=Types(PRESETS[args.preset or DEFAULT], [override(each) for each in args.types]),
+        keep_types=args.pack and args.preset is None,
         contract=Contract(args.contract or Contract.DFLASH.value),
         imatrix=None if args.imatrix is None else read_imatrix(Path(args.imatrix)),
         name=args.name,

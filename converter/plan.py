@@ -51,6 +51,16 @@ class Tensor:
         return self.shape[-1]
 
     @property
+    def stored_kind(self) -> Type:
+        """The type that the file's header gives it."""
+        return self.kind
+
+    @property
+    def stored_shape(self) -> tuple[int, ...]:
+        """The shape that the file's header gives it."""
+        return self.shape
+
+    @property
     def nbytes(self) -> int:
         return self.elements // self.columns * quantise.row_bytes(self.kind, self.columns)
 
@@ -106,8 +116,9 @@ class Tensor:
 
 @dataclass
 class Output:
-    """A GGUF file to write, or the set of its shards."""
+    """A GGUF file to write, or the set of its shards. Tensors begin at multiples of `alignment` bytes."""
 
     path: Path
     metadata: Metadata
     tensors: list[Tensor]
+    alignment: int = 32

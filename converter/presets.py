@@ -69,6 +69,9 @@ PRESETS = {
 """In every preset norms, sinks, biases and hyper-connections are F32; router, indexer and compressors have 16 bits."""
 
 
+DEFAULT = "mxfp4"
+
+
 @dataclass
 class Types:
     """Chooses a type for each tensor; keeps what it had to change, as lines for a person.
@@ -81,16 +84,17 @@ class Types:
     notes: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
 
-    def choose(self, slot: Slot, name: str, *, narrow: bool = False) -> Type:
+    def choose(self, slot: Slot, name: str, *, own: Type | None = None, narrow: bool = False) -> Type:
         """The type of a slot that is written as `name`. Raises RequestError for an override that cannot be.
 
-        `narrow` is for readers that know no BF16: it has F16 where the preset has that, and for hyper-connections.
+        `own` is a type that stays unless it is overridden, whatever the preset. `narrow` is for readers that know no
+        BF16: it has F16 where the preset has that, and for hyper-connections.
         """
         for pattern, kind in reversed(self.overrides):
             if fnmatchcase(name, pattern) or fnmatchcase(name.removesuffix(".weight"), pattern):
                 self.used.add(pattern)
                 return checked(slot, name, pattern, kind)
-        return self._fitting(slot, name, self._preset(slot.role, narrow))
+        return self._fitting(slot, name, self._preset(slot.role, narrow)) if own is None else own
 
     def require_all_used(self) -> None:
         """Raises RequestError for an override that fits no tensor."""

@@ -17,7 +17,6 @@ from ds4py.errors import RequestError
 from .plan import Output, Tensor
 from .values import Metadata, Value, u32
 
-ALIGNMENT = 32
 UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 MAX_SHARDS = 99_999
 
@@ -45,10 +44,11 @@ class File:
 def files(output: Output, limit: int | None = None) -> list[File]:
     """The files of an output: one, or shards of at most `limit` bytes each. Raises RequestError for a limit that a
     single tensor exceeds."""
-    whole = header(output.metadata, output.tensors)
-    if limit is None or len(whole) + padded_size(output.tensors) <= limit:
-        return [file(output.path, whole, output.tensors)]
-    groups = divide(output.tensors, limit - len(whole) - ALIGNMENT, limit)
+    alignment = output.alignment
+    whole = header(output.metadata, output.tensors, alignment)
+    if limit is None or len(whole) + padded_size(output.tensors, alignment) <= limit:
+        return [file(output.path, whole, output.tensors, alignment)]
+    groups = divide(output.tensors, limit - len(whole) - alignment, limit, alignment)
     if len(groups) > MAX_SHARDS:
         raise RequestError(f"--split {limit} gives {len(groups)} shards, more than the format can number; split larger")
     found = []
@@ -56,16 +56,17 @@ def files(output: Output, limit: int | None = None) -> list[File]:
         keys = split_keys(number, len(groups), len(output.tensors))
         if number == 0:
             keys = {**output.metadata, **keys}
-        found.append(file(shard_path(output.path, number, len(groups)), header(keys, group), group))
+        path = shard_path(output.path, number, len(groups))
+        found.append(file(path, header(keys, group, alignment), group, alignment))
     return found
 
 
-def divide(tensors: Sequence[Tensor], room: int, limit: int) -> list[list[Tensor]]:
+def divide(tensors: Sequence[Tensor], room: int, limit: int, alignment: int) -> list[list[Tensor]]:
     """Tensors in their order, as many in a group as `room` bytes hold."""
     groups: list[list[Tensor]] = [[]]
     used = 0
     for tensor in tensors:
-        size = padded(tensor.nbytes)
+        size = padded(tensor.nbytes, alignment)
         if size > room:
             raise RequestError(f"--split {limit} is too small for '{tensor.name}', which has {tensor.nbytes} bytes")
         if used + size > room:
@@ -90,25 +91,27 @@ def shard_path(path: Path, number: int, count: int) -> Path:
     return path.with_name(f"{path.name.removesuffix('.gguf')}-{number + 1:05}-of-{count:05}.gguf")
 
 
-def file(path: Path, head: bytes, tensors: Sequence[Tensor]) -> File:
+def file(path: Path, head: bytes, tensors: Sequence[Tensor], alignment: int) -> File:
     """Places the tensors one after the other behind the header."""
-    place, offsets = padded(len(head)), []
+    place, offsets = padded(len(head), alignment), []
     for tensor in tensors:
         offsets.append(place)
-        place += padded(tensor.nbytes)
+        place += padded(tensor.nbytes, alignment)
     return File(path, head, tuple(tensors), tuple(offsets), place)
 
 
-def header(metadata: Metadata, tensors: Sequence[Tensor]) -> bytes:
+def header(metadata: Metadata, tensors: Sequence[Tensor], alignment: int) -> bytes:
     """Everything before the data, written by the format's own library."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "header"
         writer = gguf.GGUFWriter(path, arch="")
         writer.kv_data[0].clear()  # the architecture comes with the other keys, and shards have none
-        for key, value in {**metadata, "general.alignment": u32(ALIGNMENT)}.items():
+        writer.data_alignment = alignment
+        for key, value in {**metadata, "general.alignment": u32(alignment)}.items():
             writer.add_key_value(key, value.value, value.kind, sub_type=value.element)
         for tensor in tensors:
-            writer.add_tensor_info(tensor.name, tensor.shape, np.dtype(np.float32), tensor.nbytes, tensor.kind)
+            shape, kind = tensor.stored_shape, tensor.stored_kind
+            writer.add_tensor_info(tensor.name, shape, np.dtype(np.float32), tensor.nbytes, kind)
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_ti_data_to_file()
@@ -116,14 +119,14 @@ def header(metadata: Metadata, tensors: Sequence[Tensor]) -> bytes:
         return path.read_bytes()
 
 
-def padded(size: int) -> int:
-    """Rounded up to the format's alignment."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
+def padded(size: int, alignment: int) -> int:
+    """Rounded up to the alignment."""
+    return -(-size // alignment) * alignment
 
 
-def padded_size(tensors: Sequence[Tensor]) -> int:
+def padded_size(tensors: Sequence[Tensor], alignment: int) -> int:
     """Bytes of the tensors in a file."""
-    return ALIGNMENT + sum(padded(tensor.nbytes) for tensor in tensors)
+    return alignment + sum(padded(tensor.nbytes, alignment) for tensor in tensors)
 
 
 def size_limit(text: str) -> int:

@@ -13,7 +13,7 @@ from ds4py import _native
 from ds4py.errors import FormatError
 
 from .. import quantise
-from ..values import Metadata, Value
+from ..values import Metadata, Value, text
 from .rows import Rows, Stored
 from .safetensors import Shard
 
@@ -22,17 +22,20 @@ SPLIT = ("split.no", "split.count", "split.tensors.count")
 
 
 class GgufTensor:
-    """One tensor; `shape` has the outermost dimension first."""
+    """One tensor; `shape` has the outermost dimension first. What a packed one stands for is `described`."""
 
-    def __init__(self, shard: Shard, found: gguf.ReaderTensor) -> None:
+    def __init__(self, shard: Shard, found: gguf.ReaderTensor, described: _native.GgufTensor) -> None:
         self.name = str(found.name)
-        self.kind = Type(found.tensor_type)
-        self.shape = tuple(int(size) for size in reversed(found.shape))
+        self.kind = Type[described.type]
+        self.shape: tuple[int, ...] = tuple(reversed(described.shape))
         self.nbytes = int(found.n_bytes)
+        self.packed = described.packed > 0
         self._shard, self._offset = shard, int(found.data_offset)
 
     def parts(self) -> tuple[Rows, ...]:
-        """Its matrices: one for each expert where there are several."""
+        """Its matrices: one for each expert where there are several. Raises FormatError for a packed one."""
+        if self.packed:
+            raise FormatError(f"{self._shard.path}: is packed for the CPU's kernels; give the file it was packed from")
         columns = self.shape[-1]
         rows = self.shape[-2] if len(self.shape) > 1 else 1
         matrices = int(np.prod(self.shape[:-2], dtype=np.int64))
@@ -47,14 +50,20 @@ class GgufSource:
     """A file, or all shards of a split one whichever is named; validated as a whole. Raises FormatError."""
 
     def __init__(self, path: Path) -> None:
-        self.paths = [Path(each) for each in _native.GgufFile.open(path).paths]
+        file = _native.GgufFile.open(path)
+        described = {tensor.name: tensor for tensor in file.tensors()}
+        self.paths = [Path(each) for each in file.paths]
         self.metadata: Metadata = {}
         self.tensors: dict[str, GgufTensor] = {}
         for each in self.paths:
             reader, shard = gguf.GGUFReader(each), Shard(each)
             if not self.metadata:
                 self.metadata = read_metadata(reader)
-            self.tensors |= {str(found.name): GgufTensor(shard, found) for found in reader.tensors}
+            for found in reader.tensors:
+                self.tensors[str(found.name)] = GgufTensor(shard, found, described[str(found.name)])
+        self.packed = any(tensor.packed for tensor in self.tensors.values())
+        if self.packed:
+            self.metadata["general.architecture"] = text(file.metadata()["general.architecture"])
 
     def value(self, key: str) -> object:
         """A key's value, or None where there is none."""

@@ -90,6 +90,7 @@ def describe(file: "_native.GgufFile", args: argparse.Namespace) -> dict[str, An
         "files": list(file.paths),
         "name": metadata.get("general.name"),
         "architecture": metadata.get("general.architecture"),
+        "packed_layout": metadata.get("ds4.packed.layout"),
         "gguf_version": file.version,
         "bytes": file.file_bytes,
         "parameters": sum(math.prod(tensor["shape"]) for tensor in tensors),
@@ -181,9 +182,10 @@ def head(facts: dict[str, Any]) -> str:
     """What the file is, in two lines."""
     files = facts["files"]
     shards = f", {len(files)} shards" if len(files) > 1 else ""
+    architecture = str(facts["architecture"]) + ("" if facts["packed_layout"] is None else ", packed for the CPU")
     return (
         f"{files[0]}{shards}\n"
-        f"  {facts['name'] or 'no name'}: architecture {facts['architecture']}, GGUF version {facts['gguf_version']}, "
+        f"  {facts['name'] or 'no name'}: architecture {architecture}, GGUF version {facts['gguf_version']}, "
         f"{quantity(facts['parameters'])} parameters, {size(facts['bytes'])}"
     )
 

@@ -87,6 +87,8 @@ void register_tensor(py::module_& m) {
         .def_property_readonly("shape", &shape, "In ggml's order: the contiguous dimension first.")
         .def_readonly("nbytes", &gguf::Tensor::nbytes)
         .def_readonly("shard", &gguf::Tensor::shard, "Index of the file in GgufFile.paths.")
+        .def_readonly("packed", &gguf::Tensor::packed,
+                      "Matrices that lie packed for the CPU's kernels; 0: rows as ggml has them.")
         .def("__iter__", [](const gguf::Tensor& self) { return py::iter(fields(self)); })
         .def("__repr__", [](const gguf::Tensor& self) { return "GgufTensor" + std::string(py::repr(fields(self))); });
 }

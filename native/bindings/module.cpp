@@ -7,6 +7,7 @@ PYBIND11_MODULE(_native, m) {
     register_errors(m);
     register_formats(m);
     register_gguf(m);
+    register_packing(m);
     register_sampling(m);
     register_speculation(m);
     register_model(m);

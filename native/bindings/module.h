@@ -12,6 +12,7 @@ namespace ds4::bindings {
 void register_errors(pybind11::module_& m);
 void register_formats(pybind11::module_& m);
 void register_gguf(pybind11::module_& m);
+void register_packing(pybind11::module_& m);
 void register_sampling(pybind11::module_& m);
 void register_speculation(pybind11::module_& m);
 

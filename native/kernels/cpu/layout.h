@@ -8,6 +8,9 @@
 
 namespace ds4::kernels {
 
+/// Says which of these layouts a file was packed in ahead of time: another layout wants another number.
+constexpr int64_t kLayoutVersion = 1;
+
 constexpr int kGroups = 8;       // of four columns, in 32
 constexpr int kGroupBytes = 64;  // of 16 rows
 

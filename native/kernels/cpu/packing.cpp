@@ -230,6 +230,12 @@ size_t tile_bytes(Format format, int64_t columns) {
     return with_packer(format, [&](auto packer) { return packer.bytes(columns); });
 }
 
+std::optional<PackedTensor> packed_shape(ggml_type type, int64_t columns, int64_t rows, int64_t count) {
+    const auto format = format_of(type);
+    if (!format || columns % ggml_blck_size(type) || (takes_quantised(*format) && columns % 32)) return std::nullopt;
+    return PackedTensor{*format, columns, rows, count, packed_bytes(*format, columns, rows)};
+}
+
 void pack_tile(Format format, const void* rows, size_t stride, int64_t count, int64_t columns, void* out) {
     with_packer(format, [&](auto packer) { packer.pack_rows(rows, stride, count, columns, out); });
 }

@@ -3,8 +3,7 @@
 
 #include <optional>
 
-#include "cpu/kernels.h"
-#include "ggml.h"
+#include "cpu/packed_tensor.h"
 
 namespace ds4::kernels {
 
@@ -17,6 +16,10 @@ size_t tile_bytes(Format format, int64_t columns);
 inline size_t packed_bytes(Format format, int64_t columns, int64_t rows) {
     return static_cast<size_t>(tiles(rows)) * tile_bytes(format, columns);
 }
+
+/// How `count` matrices of a type lie when they are packed; nothing for a type without kernels, or for rows that its
+/// kernels do not take.
+std::optional<PackedTensor> packed_shape(ggml_type type, int64_t columns, int64_t rows, int64_t count);
 
 /// Packs up to 16 rows as ggml stores them, `stride` bytes apart; rows that are missing count as zeros.
 void pack_tile(Format format, const void* rows, size_t stride, int64_t count, int64_t columns, void* out);

@@ -1,4 +1,5 @@
 #include "gguf/gguf.h"
+#include "gguf/packed.h"
 #include "gguf/shard.h"
 #include "gguf/text.h"
 
@@ -13,7 +14,8 @@ struct File::Impl {
 
     explicit Impl(std::vector<Shard> set) : shards(std::move(set)) {
         for (size_t i = 0; i < shards.size(); ++i) add(shards[i], static_cast<int>(i));
-        const Metadata& metadata = shards[0].metadata;
+        Metadata& metadata = shards[0].metadata;
+        read_packed(*shards[0].file, metadata, tensors);
         for (size_t i = 0; i < metadata.size(); ++i) keys.emplace(metadata[i].first, i);
     }
 

@@ -27,9 +27,10 @@ struct Tensor {
     ggml_type type;
     int n_dims;                 // 1..4
     std::array<int64_t, 4> ne;  // ne[0] is the input width (contiguous); missing dims are 1
-    size_t nbytes;
-    int shard;         // index of the file in `File::paths()`
-    const void* data;  // inside the mapping
+    size_t nbytes;              // in the file
+    int shard;                  // index of the file in `File::paths()`
+    const void* data;           // inside the mapping
+    int64_t packed = 0;         // matrices that lie packed for the CPU's kernels (packed.h); 0: rows as ggml has them
 };
 
 /// A GGUF file, or all shards of a split one. Immutable, safe to share between threads.

@@ -1,8 +1,11 @@
 #include "model/packing.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "cpu/packing.h"
+#include "gguf/tensors.h"
 
 namespace ds4::model {
 namespace {
@@ -11,6 +14,22 @@ void add(std::vector<Packable>& out, std::initializer_list<ggml_tensor*> tensors
     for (ggml_tensor* t : tensors) {
         if (t) out.push_back({t});
     }
+}
+
+/// Packs the rows of one tile.
+void pack_tile(ggml_type type, const void* rows, int64_t count, int64_t columns, kernels::Format format, void* out) {
+    if (kernels::format_of(type) == format) {
+        kernels::pack_tile(format, rows, ggml_row_size(type, columns), count, columns, out);
+        return;
+    }
+    std::vector<float> widened(static_cast<size_t>(count * columns));
+    ggml_get_type_traits(type)->to_float(rows, widened.data(), count * columns);
+    kernels::pack_tile(format, widened.data(), static_cast<size_t>(columns) * sizeof(float), count, columns, out);
+}
+
+[[noreturn]] void fail(const gguf::File& file, const gguf::Tensor& tensor, const std::string& what) {
+    throw file.error("tensor '" + tensor.name + "' is packed, " + what +
+                     "; pack the original again with deepseek4-quantize --pack");
 }
 
 }  // namespace
@@ -37,28 +56,42 @@ std::vector<Packable> packable(const Weights& weights, const Hyperparameters& hp
 
 std::optional<kernels::PackedTensor> packed_shape(const Packable& wanted) {
     const ggml_tensor* t = wanted.tensor;
-    const auto format = kernels::format_of(t->type);
-    if (!format || (kernels::takes_quantised(*format) && t->ne[0] % 32)) return std::nullopt;
-    const int64_t rows = ggml_nrows(t) / wanted.count;
-    return kernels::PackedTensor{*format, t->ne[0], rows, wanted.count, kernels::packed_bytes(*format, t->ne[0], rows)};
+    return kernels::packed_shape(t->type, t->ne[0], ggml_nrows(t) / wanted.count, wanted.count);
+}
+
+void require_packed_alike(const gguf::File& file, const std::vector<Packable>& packable) {
+    std::unordered_map<std::string_view, const Packable*> known;
+    for (const Packable& each : packable) known.emplace(each.tensor->name, &each);
+    for (const gguf::Tensor& t : file.tensors()) {
+        if (t.packed == 0) continue;
+        const auto found = known.find(t.name);
+        if (found == known.end()) fail(file, t, "which only rows can be used of");
+        const Packable& wanted = *found->second;
+        if (t.packed != wanted.count)
+            fail(file, t, "as " + std::to_string(t.packed) + " matrices, wanted " + std::to_string(wanted.count));
+        if (t.type != wanted.tensor->type)
+            fail(file, t, "as " + gguf::type_name(t.type) + ", wanted " + gguf::type_name(wanted.tensor->type));
+    }
+}
+
+void pack_rows(ggml_type type, const void* rows, int64_t count, int64_t columns, ggml_type packed, void* out) {
+    const kernels::Format format = *kernels::format_of(packed);
+    const size_t stride = ggml_row_size(type, columns), tile = kernels::tile_bytes(format, columns);
+    for (int64_t row = 0; row < count; row += kernels::kTile) {
+        pack_tile(type, static_cast<const char*>(rows) + row * stride, std::min(kernels::kTile, count - row), columns,
+                  format, static_cast<char*>(out) + row / kernels::kTile * tile);
+    }
 }
 
 void pack_tiles(const gguf::Tensor& source, const ggml_tensor* tensor, int64_t first, int64_t last) {
     const kernels::PackedTensor& packed = *kernels::packed_of(tensor);
     const int64_t tiles = kernels::tiles(packed.rows);
     const size_t stride = ggml_row_size(source.type, packed.columns), tile = packed.bytes / tiles;
-    std::vector<float> widened;
     for (int64_t i = first; i < last; i++) {
         const int64_t row = i % tiles * kernels::kTile, count = std::min(kernels::kTile, packed.rows - row);
         const void* from = static_cast<const char*>(source.data) + (i / tiles * packed.rows + row) * stride;
         void* to = static_cast<char*>(tensor->data) + i / tiles * packed.bytes + i % tiles * tile;
-        if (source.type == tensor->type) {
-            kernels::pack_tile(packed.format, from, stride, count, packed.columns, to);
-            continue;
-        }
-        widened.resize(count * packed.columns);
-        ggml_get_type_traits(source.type)->to_float(from, widened.data(), count * packed.columns);
-        kernels::pack_tile(packed.format, widened.data(), packed.columns * sizeof(float), count, packed.columns, to);
+        pack_tile(source.type, from, count, packed.columns, packed.format, to);
     }
 }
 

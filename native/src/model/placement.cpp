@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "ggml-alloc.h"
+#include "machine/memory.h"
 #include "model/device.h"
 
 namespace ds4::model {
@@ -41,6 +42,18 @@ struct Span {
     }
 };
 
+/// Rows can be packed for the kernels, but what a file has packed is of no use without them.
+void require_kernels(const gguf::File& file, ggml_backend_dev_t device, const std::vector<Packable>& packable) {
+    if (std::ranges::none_of(file.tensors(), [](const gguf::Tensor& t) { return t.packed != 0; })) return;
+    if (packable.empty()) {
+        throw RequestError(file.paths()[0] +
+                           ": is packed for the CPU's own kernels, which do not compute here (device " +
+                           std::string(ggml_backend_dev_name(device)) +
+                           ", --no-repack, or DS4_OPS=generic); give the file that it was packed from");
+    }
+    require_packed_alike(file, packable);
+}
+
 class Placement {
    public:
     Placement(ggml_context* ctx, const gguf::File& file) : ctx_(ctx), file_(file) {}
@@ -64,49 +77,55 @@ class Placement {
         }
     }
 
-    /// Allocates what has no data yet on `device` and fills it.
-    void upload(ggml_backend_dev_t device, const LoadProgress& progress) {
-        std::vector<ggml_tensor*> rest;
-        for (ggml_tensor* t = ggml_get_first_tensor(ctx_); t; t = ggml_get_next_tensor(ctx_, t)) {
-            if (!t->data) rest.push_back(t);
-            total_ += t->data ? 0 : ggml_nbytes(t);
-        }
-        if (rest.empty()) return;
-        ggml_backend_buffer_t buffer =
-            ggml_backend_alloc_ctx_tensors_from_buft(ctx_, ggml_backend_dev_buffer_type(device));
-        if (!buffer) {
-            throw BackendError("no room on " + std::string(ggml_backend_dev_name(device)) + " for " +
-                               std::to_string(total_ >> 20) + " MiB of weights");
-        }
-        keep(buffer);
-        for (ggml_tensor* t : rest) fill(t, progress);
-    }
-
-    /// Allocates and packs those that have kernels.
-    void pack(const std::vector<Packable>& wanted, int threads, const LoadProgress& progress) {
-        std::vector<ggml_tensor*> chosen;
+    /// Marks those that lie packed in the file, and gives memory to the others that have kernels, where it suffices.
+    void pack(const std::vector<Packable>& wanted) {
+        std::vector<std::pair<ggml_tensor*, kernels::PackedTensor>> chosen;
         size_t size = 0;
         for (const Packable& each : wanted) {
             const auto shape = packed_shape(each);
             if (!shape) continue;
-            each.tensor->extra = &packed_.emplace_back(*shape);
-            chosen.push_back(each.tensor);
+            if (file_.find_tensor(each.tensor->name)->packed) {
+                mark(each.tensor, *shape);
+                continue;
+            }
+            chosen.emplace_back(each.tensor, *shape);
             size += aligned(shape->bytes * shape->count);
         }
-        if (chosen.empty()) return;
-        if (size > available_memory()) {  // as it lies in the file, a model may be larger than memory
-            for (ggml_tensor* t : chosen) t->extra = nullptr;
-            packed_.clear();
-            return;
-        }
+        // As it lies in the file, a model may be larger than memory.
+        if (chosen.empty() || size > machine::available_memory()) return;
         char* at = allocate(size);
-        for (ggml_tensor* t : chosen) {
-            const kernels::PackedTensor& packed = *kernels::packed_of(t);
+        for (const auto& [t, shape] : chosen) {
+            mark(t, shape);
             check(ggml_backend_tensor_alloc(buffers_.back().get(), t, at));
-            at += aligned(packed.bytes * packed.count);
-            total_ += ggml_nbytes(t);
+            at += aligned(shape.bytes * shape.count);
+            to_pack_.push_back(t);
         }
-        for (ggml_tensor* t : chosen) fill_packed(t, threads, progress);
+    }
+
+    /// Gives what has no place yet memory on `device`.
+    void upload(ggml_backend_dev_t device) {
+        size_t size = 0;
+        for (ggml_tensor* t = ggml_get_first_tensor(ctx_); t; t = ggml_get_next_tensor(ctx_, t)) {
+            if (t->data) continue;
+            to_upload_.push_back(t);
+            size += ggml_nbytes(t);
+        }
+        if (to_upload_.empty()) return;
+        ggml_backend_buffer_t buffer =
+            ggml_backend_alloc_ctx_tensors_from_buft(ctx_, ggml_backend_dev_buffer_type(device));
+        if (!buffer) {
+            throw BackendError("no room on " + std::string(ggml_backend_dev_name(device)) + " for " +
+                               std::to_string(size >> 20) + " MiB of weights");
+        }
+        keep(buffer);
+    }
+
+    /// Fills the memory that was given out.
+    void fill(int threads, const LoadProgress& progress) {
+        for (const ggml_tensor* t : to_pack_) total_ += ggml_nbytes(t);
+        for (const ggml_tensor* t : to_upload_) total_ += ggml_nbytes(t);
+        for (ggml_tensor* t : to_pack_) fill_packed(t, threads, progress);
+        for (ggml_tensor* t : to_upload_) fill_uploaded(t, progress);
     }
 
     Placed take() { return {std::move(buffers_), std::move(packed_)}; }
@@ -131,6 +150,8 @@ class Placement {
             throw BackendError("the device refused a tensor of '" + file_.paths()[0] + "'");
     }
 
+    void mark(ggml_tensor* t, const kernels::PackedTensor& shape) { t->extra = &packed_.emplace_back(shape); }
+
     static size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
     char* allocate(size_t size) {
@@ -154,7 +175,7 @@ class Placement {
         if (progress) progress(static_cast<double>(done_) / static_cast<double>(total_));
     }
 
-    void fill(ggml_tensor* t, const LoadProgress& progress) {
+    void fill_uploaded(ggml_tensor* t, const LoadProgress& progress) {
         const gguf::Tensor& source = *file_.find_tensor(t->name);
         std::vector<float> widened;
         const char* data = static_cast<const char*>(source.data);
@@ -175,6 +196,7 @@ class Placement {
     const gguf::File& file_;
     std::vector<ggml_backend_buffer_ptr> buffers_;
     std::deque<kernels::PackedTensor> packed_;
+    std::vector<ggml_tensor*> to_pack_, to_upload_;
     size_t total_ = 0, done_ = 0;
 };
 
@@ -188,11 +210,15 @@ bool own_kernels(ggml_backend_dev_t device) {
 Placed place_weights(ggml_context* ctx, const gguf::File& file, ggml_backend_dev_t device, int threads,
                      const std::vector<ggml_tensor*>& on_host, const std::vector<Packable>& packable,
                      const LoadProgress& progress) {
+    require_kernels(file, device, packable);
     Placement placement(ctx, file);
-    placement.pack(packable, threads, progress);
-    placement.map(cpu_device(), [&](const ggml_tensor* t) { return std::ranges::find(on_host, t) != on_host.end(); });
+    placement.pack(packable);
+    placement.map(cpu_device(), [&](const ggml_tensor* t) {
+        return kernels::packed_of(t) || std::ranges::find(on_host, t) != on_host.end();
+    });
     if (addresses_host_memory(device)) placement.map(device, [](const ggml_tensor*) { return true; });
-    placement.upload(device, progress);
+    placement.upload(device);
+    placement.fill(threads, progress);
     if (progress) progress(1);
     return placement.take();
 }

@@ -19,8 +19,9 @@ struct Placed {
 };
 
 /// Gives every tensor of `ctx` its data. The `packable` ones whose types have kernels are packed for the CPU, unless
-/// memory would not suffice. Tensors in `on_host` stay in host memory whatever the device. Throws BackendError when the
-/// device has no room.
+/// memory would not suffice, or used as they lie where the file has them packed. Without kernels of ours there are
+/// none. Tensors in `on_host` stay in host memory whatever the device. Throws BackendError when the device has no room,
+/// RequestError for a packed file where our kernels do not compute, FormatError for one that is packed otherwise.
 Placed place_weights(ggml_context* ctx, const gguf::File& file, ggml_backend_dev_t device, int threads,
                      const std::vector<ggml_tensor*>& on_host, const std::vector<Packable>& packable,
                      const LoadProgress& progress);
