@@ -9,69 +9,35 @@ left on where it survives; where it does not, it is started again without them, 
 """
 
 import argparse
-import json
 import os
 import random
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from child import Worker, WorkerDied
 from machine import print_header
 
 WORKER = str(Path(__file__).with_name("worker.py"))
 
 
-class WorkerDied(Exception):
-    """The engine's process ended without an answer."""
-
-
-class Worker:
-    """An engine in a child process."""
-
-    def __init__(self, python: str, kind: str, args: argparse.Namespace, *flags: str) -> None:
-        command = [python, WORKER, kind, args.model, str(args.threads), str(args.context), *flags]
-        # An abort would print a backtrace into the answers.
-        environment = os.environ | {"GGML_NO_BACKTRACE": "1"}
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
-        self.vocab: int = self.answer()["vocab"]
-
-    def answer(self) -> dict[str, Any]:
-        """The next answer; raises WorkerDied."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            raise WorkerDied(f"the worker ended with status {self.process.wait()}")
-        found: dict[str, Any] = json.loads(line)
-        return found
-
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """One round; raises WorkerDied."""
-        assert self.process.stdin is not None
-        print(json.dumps(request), file=self.process.stdin, flush=True)
-        return self.answer()
-
-    def close(self) -> None:
-        """Ends the process."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
+def started(python: str, kind: str, args: argparse.Namespace, *flags: str) -> Worker:
+    """An engine in a child process; raises WorkerDied."""
+    return Worker([python, WORKER, kind, args.model, str(args.threads), str(args.context), *flags])
 
 
 def start_peer(args: argparse.Namespace) -> Worker:
     """Starts the peer and runs a warm-up; falls back to running without extra buffer types."""
     flags = [] if args.peer_extra_buffers != "off" else ["--no-extra-buffers"]
     try:
-        peer = Worker(args.peer, "peer", args, *flags)
+        peer = started(args.peer, "peer", args, *flags)
         peer.ask(request(args, peer.vocab, seed=0))
     except WorkerDied:
         if flags or args.peer_extra_buffers == "on":
             raise
         flags = ["--no-extra-buffers"]
-        peer = Worker(args.peer, "peer", args, *flags)
+        peer = started(args.peer, "peer", args, *flags)
         peer.ask(request(args, peer.vocab, seed=0))
     print("peer     llama-cpp-python, extra buffer types " + ("off" if flags else "on"), flush=True)
     return peer
@@ -130,7 +96,7 @@ def main() -> None:
         decode=args.decode,
         rounds=args.rounds,
     )
-    ours = Worker(sys.executable, "ours", args)
+    ours = started(sys.executable, "ours", args)
     ours.ask(request(args, ours.vocab, seed=0))
     workers = {"ours": ours, "peer": start_peer(args)}
     show(measure(args, workers))

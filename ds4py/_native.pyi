@@ -22,6 +22,10 @@ __all__: list[str] = [
     "GgufTensor",
     "Hyperparameters",
     "Model",
+    "NodeTime",
+    "PACKED_LAYOUT",
+    "PACKED_TILE",
+    "Packing",
     "PairError",
     "RequestError",
     "Rng",
@@ -33,11 +37,14 @@ __all__: list[str] = [
     "commit",
     "decode_fp4",
     "decode_fp8",
+    "default_threads",
     "draw",
     "fp4_to_mxfp4",
     "greatest_magnitude",
     "load_backends",
     "memory_needed",
+    "pack_rows",
+    "packing",
     "philox4x32",
     "read_drafter",
     "read_hyperparameters",
@@ -71,6 +78,11 @@ class GgufTensor:
     def name(self) -> str: ...
     @property
     def nbytes(self) -> int: ...
+    @property
+    def packed(self) -> int:
+        """
+        Matrices that lie packed for the CPU's kernels; 0: rows as ggml has them.
+        """
     @property
     def shape(self) -> tuple:
         """
@@ -192,6 +204,28 @@ class Hyperparameters:
     @property
     def yarn_original_context(self) -> int: ...
 
+class Packing:
+    """
+    How a tensor lies in a packed file.
+    """
+    @property
+    def bytes(self) -> int:
+        """
+        Of one packed matrix.
+        """
+    @property
+    def count(self) -> int:
+        """
+        Matrices that it holds, which are packed apart.
+        """
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> int:
+        """
+        ggml's id of the type that its tiles are of.
+        """
+
 class SamplingPolicy:
     """
     What a request asks of the sampler; immutable.
@@ -285,7 +319,7 @@ class Model:
         path: str,
         *,
         device: str = "auto",
-        threads: int = 1,
+        threads: int | None = None,
         repack: bool = True,
         progress: collections.abc.Callable[[float], None] | None = None,
     ) -> Model:
@@ -301,7 +335,14 @@ class Model:
     @property
     def hyperparameters(self) -> Hyperparameters: ...
     @property
+    def nodes(self) -> int:
+        """
+        NUMA nodes with processors that this process may use.
+        """
+    @property
     def packed_bytes(self) -> int: ...
+    @property
+    def spread_over_nodes(self) -> bool: ...
     @property
     def threads(self) -> int: ...
 
@@ -391,6 +432,36 @@ class Drafter:
     @property
     def taps(self) -> list[int]: ...
 
+class NodeTime:
+    """
+    One node of a forward that ran by itself.
+    """
+    @property
+    def experts(self) -> int:
+        """
+        Of a node that reads experts: how many; 0 where it does not choose among them.
+        """
+    @property
+    def leaves(self) -> list[str]:
+        """
+        What it reads that no node made: weights by their names, state, inputs.
+        """
+    @property
+    def op(self) -> str:
+        """
+        ggml's name of the operation.
+        """
+    @property
+    def seconds(self) -> float:
+        """
+        0 for a view.
+        """
+    @property
+    def sources(self) -> list[int]:
+        """
+        The nodes it reads, by index.
+        """
+
 class Session:
     """
     The native state of one conversation.
@@ -427,6 +498,11 @@ class Session:
     def logits(self) -> numpy.typing.NDArray[numpy.float32]:
         """
         The logits of the frontier, float32 [vocab].
+        """
+    def node_times(self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> list[NodeTime]:
+        """
+        Runs the nodes of a verify one by one, in order, each timed with the wait for it.
+        The rows are dropped, and those verified before.
         """
     def prefill(
         self,
@@ -492,6 +568,11 @@ def decode_fp8(codes: numpy.ndarray, scales: numpy.ndarray) -> numpy.typing.NDAr
     Values [rows, columns] of E4M3 codes (uint8), scales float32 [rows, ceil(columns / 128)]; NaN where a code means it.
     """
 
+def default_threads() -> int:
+    """
+    Cores that affinity and the control groups' quota leave to this process; at least 1.
+    """
+
 def draw(weights: numpy.ndarray, u: float) -> int:
     """
     Index drawn with probability weights[i] / sum(weights) for u in [0, 1); never one of weight zero.
@@ -517,6 +598,18 @@ def memory_needed(file: GgufFile, context: int, kv_dtype: str = "f16") -> dict:
     Bytes that running the file on the CPU takes, by part: weights, kv, scratch.
     """
 
+def pack_rows(rows: numpy.ndarray, type: int, packed: int, columns: int) -> numpy.typing.NDArray[numpy.uint8]:
+    """
+    Bytes of the tiles (16 rows each, the last one filled with zeros) of rows of a type, packed as the same type
+    or as F32; rows are uint8, types ggml's ids.
+    """
+
+def packing(file: GgufFile, *, drafter: bool) -> list[Packing]:
+    """
+    The tensors that are packed for the CPU's kernels, of a target or of a drafter; their values are not looked
+    at. Raises FormatError where the file is not sound, or packed otherwise.
+    """
+
 def philox4x32(
     counter: typing.Annotated[collections.abc.Sequence[int], "FixedSize(4)"],
     key: typing.Annotated[collections.abc.Sequence[int], "FixedSize(2)"],
@@ -535,3 +628,6 @@ def read_hyperparameters(file: GgufFile) -> Hyperparameters:
     """
     Raises FormatError where the file is not a DS4 target, saying what it is.
     """
+
+PACKED_LAYOUT: int = 1
+PACKED_TILE: int = 16

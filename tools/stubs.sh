@@ -20,7 +20,7 @@ made=$work/ds4py/_native.pyi
 sed -i.bak -e 's/typing\.SupportsInt | typing\.SupportsIndex/int/g' \
   -e 's/typing\.SupportsFloat | typing\.SupportsIndex/float/g' \
   -e 's/: \([A-Z][A-Za-z]*\) = None/: \1 | None = None/g' "$made"
-ruff check --quiet --config "$root/pyproject.toml" --select I,RUF013 --unsafe-fixes --fix "$made"
+ruff check --quiet --config "$root/pyproject.toml" --select I,RUF013,RUF022 --unsafe-fixes --fix "$made"
 ruff format --quiet --config "$root/pyproject.toml" "$made"
 
 if [ "${1:-}" != --check ]; then

@@ -116,6 +116,14 @@ py::array_t<float> verify(const py::object& self, const Tokens& tokens) {
 }  // namespace
 
 void register_session(py::module_& m) {
+    py::class_<NodeTime>(m, "NodeTime", "One node of a forward that ran by itself.")
+        .def_readonly("op", &NodeTime::op, "ggml's name of the operation.")
+        .def_readonly("leaves", &NodeTime::leaves,
+                      "What it reads that no node made: weights by their names, state, inputs.")
+        .def_readonly("sources", &NodeTime::sources, "The nodes it reads, by index.")
+        .def_readonly("seconds", &NodeTime::seconds, "0 for a view.")
+        .def_readonly("experts", &NodeTime::experts,
+                      "Of a node that reads experts: how many; 0 where it does not choose among them.");
     py::class_<Session>(m, "Session", "The native state of one conversation.")
         .def(py::init(&open), py::arg("model"), py::kw_only(), py::arg("context"), py::arg("kv_dtype") = "f16",
              py::arg("drafter") = nullptr)
@@ -167,6 +175,17 @@ void register_session(py::module_& m) {
              "the\n"
              "session's next call.")
         .def("commit", &Session::commit, py::arg("rows"), "Puts the first `rows` verified rows into the state.")
+        .def(
+            "node_times",
+            [](Session& s, const Tokens& tokens) {
+                const auto ids = view(tokens);
+                std::vector<NodeTime> found;
+                run([&] { found = s.node_times(ids); });
+                return found;
+            },
+            py::arg("tokens"),
+            "Runs the nodes of a verify one by one, in order, each timed with the wait for it.\n"
+            "The rows are dropped, and those verified before.")
         .def(
             "rewind",
             [](Session& s, int64_t position, const Progress& progress) {

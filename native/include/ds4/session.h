@@ -46,6 +46,15 @@ struct DraftTrace {
     std::vector<float> base;    // [block, vocab]: logits without the Markov bias
 };
 
+/// One node of a forward that ran by itself.
+struct NodeTime {
+    std::string op;                   // ggml's name
+    std::vector<std::string> leaves;  // what it reads that no node made: weights by their names, state, inputs
+    std::vector<int32_t> sources;     // the nodes it reads, by index
+    double seconds;                   // 0 for a view
+    int64_t experts;                  // of a node that reads experts: how many; 0 where it does not choose among them
+};
+
 /// Positions done and to do of a long call; may throw, which stops the call.
 using StepProgress = std::function<void(int64_t done, int64_t total)>;
 
@@ -88,6 +97,9 @@ class Session {
     /// Puts the first `rows` of the verified rows into the state; the others are gone. Any other call that changes the
     /// state drops them all. Throws RequestError when fewer rows were verified.
     void commit(int64_t rows);
+    /// Runs the nodes of a verify of these rows one by one, in order, each timed with the wait for it. The rows are
+    /// dropped, and those verified before. Throws as prefill does.
+    std::vector<NodeTime> node_times(std::span<const int32_t> tokens);
 
     /// Shortens the state to `position`: at once within the rings' slack, by evaluating again from the nearest
     /// checkpoint otherwise.

@@ -30,6 +30,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o, std
       drafter(std::move(d)),
       options(checked(*model, o)),
       backends(model->open_backends()),
+      workers(backends.back().get(), model->workers()),
       state(model->hyperparameters(), options.context, options.kv_type,
             ggml_backend_get_default_buffer_type(backends.front().get()),
             drafter ? &drafter->hyperparameters() : nullptr),
@@ -78,7 +79,8 @@ void Session::Impl::throw_if_stopped() {
     throw Cancelled();
 }
 
-void Session::Impl::forward(std::span<const int32_t> rows, graph::Logits wanted, float* out) {
+void Session::Impl::forward(std::span<const int32_t> rows, graph::Logits wanted, float* out,
+                            session::NodeWatch* watch) {
     throw_if_stopped();
     const model::Hyperparameters& hp = model->hyperparameters();
     const auto count = static_cast<int64_t>(rows.size());
@@ -87,12 +89,14 @@ void Session::Impl::forward(std::span<const int32_t> rows, graph::Logits wanted,
     const graph::Target& target = plan.built;
     graph::fill_inputs(target.in, hp, plan.shape, position(), rows, feature_capacity());
     written_end = std::max(written_end, position() + count);
-    compute(plan.scheduler.get(), target.graph, std::to_string(count) + " rows");
+    compute(plan.scheduler.get(), target.graph, std::to_string(count) + " rows", watch);
     if (target.logits) ggml_backend_tensor_get(target.logits, out, 0, ggml_nbytes(target.logits));
 }
 
-void Session::Impl::compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph, const std::string& what) {
-    const ggml_status status = ggml_backend_sched_graph_compute(scheduler, graph);
+void Session::Impl::compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph, const std::string& what,
+                            session::NodeWatch* watch) {
+    ggml_backend_sched_set_eval_callback(scheduler, watch ? session::NodeWatch::observe : nullptr, watch);
+    const ggml_status status = workers.compute(scheduler, graph);
     if (status == GGML_STATUS_ABORTED) throw_if_stopped();
     if (status != GGML_STATUS_SUCCESS) {
         throw BackendError("running " + what + " on " + model->device_name() +

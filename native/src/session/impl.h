@@ -7,6 +7,7 @@
 #include "graph/draft.h"
 #include "session/checkpoint.h"
 #include "session/graph_cache.h"
+#include "session/node_times.h"
 
 namespace ds4 {
 
@@ -17,6 +18,7 @@ struct Session::Impl {
     std::shared_ptr<const Drafter> drafter;
     SessionOptions options;
     std::vector<ggml_backend_ptr> backends;
+    model::Workers workers;
     state::State state;
     session::GraphCache<graph::Shape, graph::Target> forwards;
     session::GraphCache<graph::DraftShape, graph::Draft> drafts;
@@ -43,7 +45,7 @@ struct Session::Impl {
     /// Throws RequestError unless `more` can follow the frontier.
     void check_tokens(std::span<const int32_t> more) const;
     /// One graph run of `rows` at the frontier, which stays where it is. The rows' logits go to `out`.
-    void forward(std::span<const int32_t> rows, graph::Logits logits, float* out);
+    void forward(std::span<const int32_t> rows, graph::Logits logits, float* out, session::NodeWatch* watch = nullptr);
     /// Extends the frontier by `more` in chunks. `out` takes every row's logits, or is null. A throw undoes all of it.
     void extend(std::span<const int32_t> more, float* out, const StepProgress& progress);
     void rewind(int64_t position, const StepProgress& progress);
@@ -51,8 +53,9 @@ struct Session::Impl {
     void commit(int64_t rows);
     void ensure_logits();
 
-    /// Runs a graph; `what` names it in an error.
-    void compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph, const std::string& what);
+    /// Runs a graph; `what` names it in an error. With a `watch`, node by node.
+    void compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph, const std::string& what,
+                 session::NodeWatch* watch = nullptr);
     /// Where the drafter's features come from; nothing without a drafter.
     graph::Taps taps() const;
     int64_t feature_capacity() const;

@@ -1,0 +1,80 @@
+#include "session/node_times.h"
+
+#include <algorithm>
+#include <set>
+
+#include "session/impl.h"
+
+namespace ds4 {
+namespace session {
+namespace {
+
+/// Nodes that only say where others lie.
+bool is_view(const ggml_tensor* node) {
+    constexpr ggml_op views[] = {GGML_OP_NONE, GGML_OP_RESHAPE, GGML_OP_VIEW, GGML_OP_PERMUTE, GGML_OP_TRANSPOSE};
+    return std::ranges::find(views, node->op) != std::end(views);
+}
+
+void add_values(const ggml_tensor* t, std::set<int32_t>& values) {
+    std::vector<int32_t> row(t->ne[0]);
+    for (int64_t i = 0; i < t->ne[1]; i++) {
+        ggml_backend_tensor_get(t, row.data(), i * t->nb[1], row.size() * sizeof(int32_t));
+        values.insert(row.begin(), row.end());
+    }
+}
+
+/// How many matrices of a stack the node reads: those that its choices, a source of I32, name.
+int64_t matrices_read(const ggml_tensor* node) {
+    const auto stacked = [](const ggml_tensor* t) { return t && t->op == GGML_OP_NONE && t->ne[2] > 1; };
+    if (std::ranges::none_of(node->src, stacked)) return 0;
+    std::set<int32_t> values;
+    for (const ggml_tensor* source : node->src) {
+        if (source && source->type == GGML_TYPE_I32) add_values(source, values);
+    }
+    return std::ssize(values);
+}
+
+}  // namespace
+
+bool NodeWatch::observe(ggml_tensor* node, bool ask, void* self) {
+    auto& watch = *static_cast<NodeWatch*>(self);
+    ask ? watch.begin(node) : watch.end(node);
+    return !is_view(node);
+}
+
+void NodeWatch::begin(const ggml_tensor* node) {
+    NodeTime made{ggml_op_name(node->op), {}, {}, 0, 0};
+    for (const ggml_tensor* source : node->src) {
+        if (!source) continue;
+        const auto at = index_.find(source);
+        if (at != index_.end()) made.sources.push_back(at->second);
+        if (at == index_.end() && source->name[0]) made.leaves.emplace_back(source->name);
+    }
+    index_[node] = static_cast<int32_t>(found_.size());
+    found_.push_back(std::move(made));
+    begun_ = std::chrono::steady_clock::now();
+}
+
+void NodeWatch::end(const ggml_tensor* node) {
+    found_.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+    found_.back().experts = matrices_read(node);
+}
+
+}  // namespace session
+
+std::vector<NodeTime> Session::node_times(std::span<const int32_t> tokens) {
+    Busy busy(impl_->busy);
+    Impl& s = *impl_;
+    s.check_tokens(tokens);
+    if (tokens.size() > state::kMaxRows) {
+        throw RequestError("cannot time " + std::to_string(tokens.size()) + " rows at once, wanted 1 to " +
+                           std::to_string(state::kMaxRows));
+    }
+    s.verified.clear();
+    std::vector<float> logits(tokens.size() * s.vocab());
+    session::NodeWatch watch;
+    s.forward(tokens, graph::Logits::all, logits.data(), &watch);
+    return watch.found();
+}
+
+}  // namespace ds4

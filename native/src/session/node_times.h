@@ -1,0 +1,30 @@
+#pragma once
+// How long each node of a graph takes.
+
+#include <chrono>
+#include <unordered_map>
+#include <vector>
+
+#include "ds4/session.h"
+#include "ggml-backend.h"
+
+namespace ds4::session {
+
+/// Given to a scheduler, it has every node run by itself and waits for it.
+class NodeWatch {
+   public:
+    /// A scheduler's callback; `self` is the watch.
+    static bool observe(ggml_tensor* node, bool ask, void* self);
+    /// In the order they ran.
+    const std::vector<NodeTime>& found() const { return found_; }
+
+   private:
+    void begin(const ggml_tensor* node);
+    void end(const ggml_tensor* node);
+
+    std::vector<NodeTime> found_;
+    std::unordered_map<const ggml_tensor*, int32_t> index_;
+    std::chrono::steady_clock::time_point begun_;
+};
+
+}  // namespace ds4::session
