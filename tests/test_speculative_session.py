@@ -115,7 +115,7 @@ class TestChoosing:
 
     def test_the_embedded_pair(self) -> None:
         with Engine() as engine, engine.session() as session:
-            assert str(engine.drafter).startswith("contract dflash, 3 stages, block 5, rank 32, taps 3,4,5, noise 511")
+            assert str(engine.drafter).startswith("contract dflash, 2 stages, block 5, rank 64, taps 1,3,5, noise 7")
             list(session.generate("abc", max_tokens=4))
             assert session.stats.speculation.drafter == "dspark"
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ds4py.session import Session
 
 SHORTLIST, SMALL_VOCABULARY = 1024, 16384
-"""Candidates of each position: the most that cost no more than a few do (`bench/shortlist.py`). Choosing them costs more
-than it saves where the vocabulary is small."""
+"""Candidates of each position: the most that cost no more than a few do (`bench/shortlist.py`). A small vocabulary is
+not worth choosing from."""
 
 Proposals = Literal["sampled", "greedy"]
 

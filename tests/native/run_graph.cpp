@@ -95,9 +95,11 @@ ggml_tensor* Store::allocated(ggml_type type, Extent shape, size_t count) {
     return t;
 }
 
-ggml_tensor* Store::add(const std::vector<float>& values, Extent shape) {
-    ggml_tensor* t = allocated(GGML_TYPE_F32, shape, values.size());
-    set(t, values);
+ggml_tensor* Store::add(const std::vector<float>& values, Extent shape, ggml_type type) {
+    ggml_tensor* t = allocated(type, shape, values.size());
+    std::vector<std::byte> data(ggml_nbytes(t));
+    ggml_quantize_chunk(type, values.data(), data.data(), 0, ggml_nrows(t), t->ne[0], nullptr);
+    ggml_backend_tensor_set(t, data.data(), 0, data.size());
     return t;
 }
 

@@ -45,7 +45,8 @@ class Graph {
 class Store {
    public:
     Store();
-    ggml_tensor* add(const std::vector<float>& values, Extent shape);
+    /// Of any type that ggml quantises to.
+    ggml_tensor* add(const std::vector<float>& values, Extent shape, ggml_type type = GGML_TYPE_F32);
     ggml_tensor* add_ints(const std::vector<int32_t>& values, Extent shape);
 
    private:

@@ -8,7 +8,7 @@
 #include "reference.h"
 #include "run_graph.h"
 
-using ds4::ops::MoeOptions;
+using ds4::ops::Routes;
 using test::Graph;
 
 namespace {
@@ -30,14 +30,15 @@ std::vector<float> from_first(const std::vector<float>& values) {
 }
 
 /// The spec's SwiGLU vector through one routed and the shared expert with the given down matrices.
-std::vector<float> spec_vector(float routed, float shared, const MoeOptions& options) {
+std::vector<float> spec_vector(float routed, float shared, float clamp_routed, float clamp_shared, float weight = 1) {
     Graph g;
     auto matrix = [&](const std::vector<float>& v) { return g.floats(v, {5, 5}); };
     auto expert = [&](const std::vector<float>& v) { return g.floats(v, {5, 5, 1}); };
     const ds4::ops::MoeWeights w{expert(from_first(kGate)), expert(from_first(kUp)), expert(identity(5, routed)),
                                  matrix(from_first(kGate)), matrix(from_first(kUp)), matrix(identity(5, shared))};
     ggml_tensor* h = g.floats({1, 0, 0, 0, 0}, {5, 1});
-    return g.run(ds4::ops::moe(g.b, h, g.floats({0.3f}, {1, 1}), g.ints({0}, {1, 1}), w, options));
+    const Routes one{g.ints({0}, {1, 1}), g.floats({weight}, {1, 1})};
+    return g.run(ds4::ops::moe(g.b, h, one, w, {clamp_routed, clamp_shared}));
 }
 
 void check_relative(const std::vector<float>& found, const std::vector<double>& wanted) {
@@ -51,6 +52,12 @@ double swiglu(double gate, double up, double clamp) {
     }
     return gate / (1 + std::exp(-gate)) * up;
 }
+
+struct Options {
+    double scale;
+    bool normalise;
+    float clamp_routed, clamp_shared;
+};
 
 /// Six random experts and a shared one, large enough that clamps at 1.5 and 2.5 bite.
 struct Rig {
@@ -79,12 +86,12 @@ struct Rig {
 
     /// (33), (35) of one row.
     std::vector<double> row(const float* h, const float* scores, const int32_t* chosen, int64_t used,
-                            const MoeOptions& o) const {
+                            const Options& o) const {
         std::vector<double> y = expert(-1, h, o.clamp_shared);
         double sum = 0;
         for (int64_t k = 0; k < used; k++) sum += scores[chosen[k]];
         for (int64_t k = 0; k < used; k++) {
-            const double a = o.routed_scale * scores[chosen[k]] / (o.normalise ? sum : 1);
+            const double a = o.scale * scores[chosen[k]] / (o.normalise ? sum : 1);
             const std::vector<double> out = expert(chosen[k], h, o.clamp_routed);
             for (int64_t i = 0; i < hidden; i++) y[i] += a * out[i];
         }
@@ -92,7 +99,18 @@ struct Rig {
     }
 };
 
-void check_moe(int64_t used, int64_t n, const MoeOptions& options) {
+/// Rows that take what `chosen` says, by tables with a column for each row.
+Routes routes_of(Graph& g, const std::vector<float>& scores, const std::vector<int32_t>& chosen, int64_t used,
+                 int64_t n, const Options& o) {
+    std::vector<int32_t> tokens(n);
+    std::iota(tokens.begin(), tokens.end(), 0);
+    const int64_t experts = static_cast<int64_t>(scores.size()) / n;
+    return ds4::ops::route(g.b, g.floats(scores, {experts, n}),
+                           {nullptr, g.ints(chosen, {used, n}), g.ints(tokens, {n})},
+                           {used, static_cast<float>(o.scale), o.normalise});
+}
+
+void check_moe(int64_t used, int64_t n, const Options& options) {
     const Rig rig;
     const std::vector<float> h = test::noise(Rig::hidden * n, 66);
     std::vector<float> scores = test::noise(Rig::experts * n, 67);
@@ -102,9 +120,9 @@ void check_moe(int64_t used, int64_t n, const MoeOptions& options) {
         for (int64_t k = 0; k < used; k++) chosen.push_back(static_cast<int32_t>((5 * t + 4 * k + 1) % 6));
     }
     Graph g;
-    const std::vector<float> found =
-        g.run(ds4::ops::moe(g.b, g.floats(h, {Rig::hidden, n}), g.floats(scores, {Rig::experts, n}),
-                            g.ints(chosen, {used, n}), rig.weights(g), options));
+    const Routes routes = routes_of(g, scores, chosen, used, n, options);
+    const std::vector<float> found = g.run(ds4::ops::moe(g.b, g.floats(h, {Rig::hidden, n}), routes, rig.weights(g),
+                                                         {options.clamp_routed, options.clamp_shared}));
     std::vector<double> wanted;
     for (int64_t t = 0; t < n; t++) {
         const auto y = rig.row(&h[t * Rig::hidden], &scores[t * Rig::experts], &chosen[t * used], used, options);
@@ -154,20 +172,20 @@ void check_block(const std::vector<float>& bias, const std::vector<int32_t>& map
 
 }  // namespace
 
-CASE(clamped_swiglu_of_the_routed_expert) { check_relative(spec_vector(1, 0, {1, true, 10, 0}), kClamped); }
-CASE(clamped_swiglu_of_the_shared_expert) { check_relative(spec_vector(0, 1, {1, true, 0, 10}), kClamped); }
+CASE(clamped_swiglu_of_the_routed_expert) { check_relative(spec_vector(1, 0, 10, 0), kClamped); }
+CASE(clamped_swiglu_of_the_shared_expert) { check_relative(spec_vector(0, 1, 0, 10), kClamped); }
 
 CASE(swiglu_without_a_clamp) {
     std::vector<double> wanted;
     for (size_t i = 0; i < kGate.size(); i++) wanted.push_back(swiglu(kGate[i], kUp[i], 0));
-    check_relative(spec_vector(1, 0, {1, true, 0, 10}), wanted);
-    check_relative(spec_vector(0, 1, {1, true, 10, 0}), wanted);
+    check_relative(spec_vector(1, 0, 0, 10), wanted);
+    check_relative(spec_vector(0, 1, 10, 0), wanted);
 }
 
 CASE(the_shared_expert_is_not_scaled) {
     std::vector<double> wanted;
     for (double v : kClamped) wanted.push_back(3 * v);
-    check_relative(spec_vector(1, 1, {2, true, 10, 10}), wanted);
+    check_relative(spec_vector(1, 1, 10, 10, 2), wanted);
 }
 
 CASE(router_scores_of_the_spec_vector) {
@@ -193,9 +211,9 @@ CASE(moe_of_scores_that_are_all_zero_is_the_shared_expert) {
     const Rig rig;
     const std::vector<float> h = test::noise(Rig::hidden, 66), scores(Rig::experts);
     Graph g;
+    const Routes routes = routes_of(g, scores, {0, 4}, 2, 1, {1.5f, true, 0, 0});
     const std::vector<float> found =
-        g.run(ds4::ops::moe(g.b, g.floats(h, {Rig::hidden, 1}), g.floats(scores, {Rig::experts, 1}),
-                            g.ints({0, 4}, {2, 1}), rig.weights(g), {1.5f, true, 0, 0}));
+        g.run(ds4::ops::moe(g.b, g.floats(h, {Rig::hidden, 1}), routes, rig.weights(g), {0, 0}));
     CHECK_CLOSE(found, rig.expert(-1, h.data(), 0), 3e-5);
 }
 

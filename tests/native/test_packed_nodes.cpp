@@ -1,42 +1,12 @@
 // Nodes of packed weights against ggml's products of the same weights.
 
-#include <cstring>
-#include <numeric>
-
 #include "check.h"
-#include "cpu/packed_tensor.h"
-#include "cpu/packing.h"
-#include "run_graph.h"
+#include "twin.h"
 
 using test::Graph;
+using test::Twin;
 
 namespace {
-
-/// F32 weights [columns, rows, count], plain and packed.
-struct Twin {
-    test::Store store;
-    ggml_tensor *plain, *packed;
-    ds4::kernels::PackedTensor shape;
-    std::vector<std::byte> data;
-
-    Twin(int64_t columns, int64_t rows, int64_t count, bool flat) {
-        const std::vector<float> values = test::noise(columns * rows * count, 1);
-        plain = flat ? store.add(values, {columns, rows * count}) : store.add(values, {columns, rows, count});
-        packed = flat ? store.add(values, {columns, rows * count}) : store.add(values, {columns, rows, count});
-        const auto format = ds4::kernels::Format::f32;
-        shape = {format, columns, rows, count, ds4::kernels::packed_bytes(format, columns, rows)};
-        data.resize(shape.bytes * count);
-        const int64_t tiles = ds4::kernels::tiles(rows);
-        for (int64_t i = 0; i < tiles * count; i++) {
-            const int64_t row = i % tiles * 16;
-            ds4::kernels::pack_tile(format, values.data() + (i / tiles * rows + row) * columns, columns * 4,
-                                    std::min<int64_t>(16, rows - row), columns,
-                                    data.data() + i * ds4::kernels::tile_bytes(format, columns));
-        }
-        packed->data = data.data();
-        packed->extra = &shape;
-    }
-};
 
 void check_same(const std::vector<float>& found, const std::vector<float>& wanted) {
     CHECK(found.size() == wanted.size());

@@ -1,17 +1,6 @@
 // Attention of one query over keys that are values, too; included like product.h. Hidden keys are not handed in at all,
 // so that a query's bits do not depend on what lies between those that it sees.
 
-/// Nearly e^x for x <= 0 (7 digits), in operations that the compiler makes vectors of. Below -87 it stays at e^-87.
-inline float exponential(float x) {
-    x = x < -87.0F ? -87.0F : x;
-    const int32_t power = nearest(x * 1.44269504F);
-    const auto n = static_cast<float>(power);
-    const float r = (x - n * 0.693359375F) + n * 2.12194440e-4F;  // ln 2 in two parts
-    float p = 1.0F / 720;
-    for (const float factor : {1.0F / 120, 1.0F / 24, 1.0F / 6, 0.5F, 1.0F, 1.0F}) p = p * r + factor;
-    return p * std::bit_cast<float>((power + 127) << 23);
-}
-
 /// Turns logits into weights, in place; the sink takes its share and gives nothing.
 inline void weigh(float* logits, int64_t count, float sink) {
     float most = sink;
@@ -23,14 +12,6 @@ inline void weigh(float* logits, int64_t count, float sink) {
     float total = exponential(sink - most);
     for (const float sum : sums) total += sum;
     for (int64_t i = 0; i < count; i++) logits[i] /= total;
-}
-
-inline float total_of(Floats a) {
-    alignas(64) float lanes[kLanes];
-    store(lanes, a);
-    float sum = 0;
-    for (const float lane : lanes) sum += lane;
-    return sum;
 }
 
 /// Logits of n heads: [n][stride].

@@ -6,5 +6,6 @@
 #include "cpu/formats.h"
 #include "cpu/product.h"
 #include "cpu/quantise.h"
+#include "cpu/rows.h"
 #include "cpu/attention.h"
 // clang-format on

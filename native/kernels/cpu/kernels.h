@@ -33,11 +33,12 @@ struct Rows {
     const int32_t* index = nullptr;
 };
 
-/// Where products go, likewise.
+/// Where products go, likewise. With a scale for each row, so many times the product is added to what is there.
 struct Outputs {
     float* data;
     int64_t stride;  // floats
     const int32_t* index = nullptr;
+    const float* scale = nullptr;
 };
 
 /// Heads that attention serves at once; a query's scratch has room for their logits.
@@ -63,6 +64,17 @@ struct Kernels {
     void (*product)(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out);
     /// Heads [first, last).
     void (*attend)(const AttentionQuery& query, int64_t first, int64_t last);
+    /// silu(min(gate, clamp)) * clip(up, -clamp, clamp), in place of gate.
+    void (*swiglu)(float* gate, const float* up, int64_t count, float clamp);
+    /// The sum of x^2.
+    float (*squares)(const float* x, int64_t count);
+    /// Sum of weights[s] * x[s] for each column.
+    void (*weighted_sum)(const float* const* x, const float* weights, int64_t sources, int64_t count, float* out);
+    /// RMS norm of a row, with a weight or null; out may be x.
+    void (*rms_norm)(const float* x, const float* weight, int64_t count, float epsilon, float* out);
+    /// The mean of slots' values for each column, weighted by the softmax of their scores; at least one slot.
+    void (*softmax_mean)(const float* const* values, const float* const* scores, int64_t slots, int64_t count,
+                         float* out);
 };
 
 /// Whether a format's products take quantised rows.

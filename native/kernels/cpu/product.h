@@ -82,13 +82,17 @@ inline void with_count(int count, const F& function) {
     }(std::make_integer_sequence<int, most>());
 }
 
-/// Copies a tile's outputs to where they belong; the last tile of a matrix may have fewer rows.
+/// Copies a tile's outputs to where they belong, or adds them; the last tile of a matrix may have fewer rows.
 inline void deliver(const float (*from)[kTile], const Matrix& matrix, int64_t tile, int64_t row, int count,
                     const Outputs& out) {
     const int64_t valid = std::min(kTile, matrix.rows - tile * kTile);
     for (int r = 0; r < count; r++) {
         float* to = out.data + place_of(out.index, row + r) * out.stride + tile * kTile;
-        for (int64_t i = 0; i < valid; i++) to[i] = from[r][i];
+        if (out.scale) {
+            for (int64_t i = 0; i < valid; i++) to[i] += out.scale[row + r] * from[r][i];
+        } else {
+            for (int64_t i = 0; i < valid; i++) to[i] = from[r][i];
+        }
     }
 }
 

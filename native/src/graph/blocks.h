@@ -29,9 +29,8 @@ ggml_tensor* embed(const Context& c, ggml_tensor* embedding);
 /// x -> x' around a sub-layer (8)-(10): sublayer maps the normed collapse [hidden, n] to its output.
 template <typename F>
 ggml_tensor* around(const Context& c, ggml_tensor* x, const model::HyperConnection& w, ggml_tensor* norm, F sublayer) {
-    const ops::HcMix mix = ops::hc_mix(c.b, x, {w.fn, w.base, w.scale}, c.hc());
-    ggml_tensor* h = ops::rms_norm(c.b, ops::hc_collapse(c.b, x, mix.pre), norm, c.hp.norm_epsilon);
-    return ops::hc_expand(c.b, sublayer(h), x, mix);
+    const ops::HcInput in = ops::hc_open(c.b, x, {w.fn, w.base, w.scale}, norm, c.hc());
+    return ops::hc_expand(c.b, sublayer(in.h), x, in.mix);
 }
 
 /// Low-rank queries of h [hidden, n] before the heads: [query_rank, n].

@@ -1,12 +1,12 @@
 #pragma once
-// The sequential head of a draft: each position's logits get a low-rank bias from the token before (spec/dspark.md
-// sections 2.7, 2.8). All positions run in one graph.
+// The heads of a draft: the tokens in sequence, and how sure it is of each (spec/dspark.md sections 2.7, 2.8). All
+// positions run in one graph.
 
 #include "graph/draft.h"
 
 namespace ds4::graph {
 
-/// Adds tokens, q and confidence to a draft that has `hidden` and `base`. anchor [1] I32.
+/// Adds candidates, tokens, q and confidence to a draft that has `hidden` and `base`. anchor [1] I32.
 void markov_chain(const ops::Build& b, const DraftSource& source, const DraftShape& shape, ggml_tensor* anchor,
                   Draft& draft);
 

@@ -73,15 +73,29 @@ struct HcOptions {
 HcMix hc_mix(const Build& b, ggml_tensor* x, const HcWeights& w, const HcOptions& options);
 /// The head's mix: `pre` alone, one scale (36).
 HcMix hc_head_mix(const Build& b, ggml_tensor* x, const HcWeights& w, const HcOptions& options);
+/// What a sub-layer gets: the collapse of the streams (8), normed by a weight [hidden], as h [hidden, n]; and the mix.
+struct HcInput {
+    ggml_tensor* h;
+    HcMix mix;
+};
+HcInput hc_open(const Build& b, ggml_tensor* x, const HcWeights& w, ggml_tensor* norm, const HcOptions& options);
 /// Weighted sum of the streams: [hidden, n].
 ggml_tensor* hc_collapse(const Build& b, ggml_tensor* x, ggml_tensor* pre);
 /// New streams from the sub-layer's output y [hidden, n].
 ggml_tensor* hc_expand(const Build& b, ggml_tensor* y, ggml_tensor* x, const HcMix& mix);
 
-/// Compressed rows of the blocks a forward completes (21)-(24), before norm and RoPE.
-/// kv, score: the halves' candidate rows gathered for `blocks` blocks: [size, slots, blocks] each, slots in time order.
-/// mask [1, slots, blocks] F32 or null: added to the scores.
-ggml_tensor* compress(const Build& b, ggml_tensor* kv, ggml_tensor* score, ggml_tensor* mask);
+/// Compressed rows of the blocks that a forward completes (21)-(24), before norm and RoPE. Indices count the rows of
+/// the carry ring, then this forward's.
+struct CompressInput {
+    ggml_tensor *ring_kv, *ring_score;  // [width, capacity]
+    ggml_tensor *kv, *score;            // [width, n]
+    ggml_tensor* own;                   // [ratio * blocks] I32: the positions of each block
+    ggml_tensor* previous = nullptr;    // likewise of the block before (23), whose first halves are read; or null
+    ggml_tensor* missing = nullptr;     // with it: [1, 2 * ratio, blocks], -inf for slots that no position has, else 0
+    int64_t size, blocks;
+};
+/// Returns [size, blocks].
+ggml_tensor* compress(const Build& b, const CompressInput& in);
 
 /// Lightning indexer scores (30): q [size, heads, n], keys [size, rows] F16 or F32, weights [heads, n],
 /// mask [rows, n] F16 (0 or -inf). Returns [rows, n].
@@ -117,17 +131,35 @@ ggml_tensor* noncausal_attention(const Build& b, const NoncausalInput& in);
 /// Router scores sqrt(softplus(W h)) [experts, n] (31).
 ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h);
 
-struct MoeOptions {
-    float routed_scale;
+/// The sum of chosen scores is kept above the smallest normal F16, as every peer but the reference code does: 0 would
+/// be NaN.
+constexpr float kSmallestWeightSum = 6.103515625e-5f;
+
+/// What chooses a row's experts (32): its scores plus a bias [experts], or a table [used, vocab] I32 of the tokens [n].
+struct RouteBy {
+    ggml_tensor *bias, *token_map, *tokens;
+};
+struct RouteOptions {
+    int64_t used;
+    float scale;
     bool normalise;
+};
+/// The chosen experts and their weights (33).
+struct Routes {
+    ggml_tensor* experts;  // [used, n] I32
+    ggml_tensor* weights;  // [used, n]
+};
+/// Of scores [experts, n]. The CPU's own choice is ascending, and of equal scores the first; a table's is as it stands.
+Routes route(const Build& b, ggml_tensor* scores, const RouteBy& by, const RouteOptions& options);
+
+struct MoeOptions {
     float clamp_routed, clamp_shared;  // 0 is no clamp
 };
 struct MoeWeights {
     ggml_tensor *gate, *up, *down;                       // [.., .., experts]
     ggml_tensor *shared_gate, *shared_up, *shared_down;  // 2-D
 };
-/// Routed experts plus the shared one (33)-(35). scores [experts, n], selection [used, n] I32, h [hidden, n].
-ggml_tensor* moe(const Build& b, ggml_tensor* h, ggml_tensor* scores, ggml_tensor* selection, const MoeWeights& w,
-                 const MoeOptions& options);
+/// Routed experts plus the shared one (34), (35) of h [hidden, n].
+ggml_tensor* moe(const Build& b, ggml_tensor* h, const Routes& routes, const MoeWeights& w, const MoeOptions& options);
 
 }  // namespace ds4::ops

@@ -3,6 +3,7 @@
 // row there from any other device.
 
 #include <exception>
+#include <span>
 #include <vector>
 
 #include "ds4/sampling.h"
@@ -18,6 +19,22 @@ struct ProposalDraw {
     std::vector<double> uniforms;  // one a position
     size_t drawn = 0;              // positions done
     std::exception_ptr error;      // the first failure: a graph cannot be left by a throw
+
+    /// Runs `body` unless something failed before, and keeps what it throws: ggml's C code cannot be thrown through.
+    template <typename F>
+    void attempt(F body) {
+        if (error) return;
+        try {
+            body();
+        } catch (...) {
+            error = std::current_exception();
+        }
+    }
+
+    /// Writes q of the policy over the logits z of the tokens `ids` (empty: the whole vocabulary).
+    void distribution(std::span<const float> z, std::span<const int32_t> ids, std::span<float> q);
+    /// Draws a token of `ids` from q, by the next uniform number.
+    int32_t token(std::span<const float> q, std::span<const int32_t> ids);
 };
 
 /// q [width] of the policy over the logits z [width] of the tokens `ids` [width] I32 (null: the whole vocabulary).

@@ -6,10 +6,6 @@
 namespace ds4::ops::cpu {
 namespace {
 
-const float* row(const ggml_tensor* x, int64_t i, int64_t j = 0) {
-    return reinterpret_cast<const float*>(static_cast<const char*>(x->data) + i * x->nb[1] + j * x->nb[2]);
-}
-
 /// Keys that query i sees: of the shared ones, then of its own.
 void visible_keys(const ggml_tensor* out, int64_t i, std::vector<const float*>& keys) {
     const ggml_tensor *shared = out->src[1], *mask = out->src[2], *own = out->src[4];
@@ -52,9 +48,8 @@ void attend(ggml_tensor* out, int ith, int nth, void*) {
 
 ggml_tensor* attention(const Build& b, const AttentionInput& in) {
     ggml_tensor* q = in.q->nb[1] == in.q->ne[0] * sizeof(float) ? in.q : ggml_cont(b.ctx, in.q);
-    ggml_tensor* sources[] = {q, in.shared, in.mask, in.sinks, in.selected};
-    return ggml_custom_4d(b.ctx, GGML_TYPE_F32, q->ne[0], q->ne[1], q->ne[2], 1, sources, in.selected ? 5 : 4, attend,
-                          GGML_N_TASKS_MAX, nullptr);
+    return node(b, GGML_TYPE_F32, {q->ne[0], q->ne[1], q->ne[2]}, {q, in.shared, in.mask, in.sinks, in.selected},
+                attend);
 }
 
 }  // namespace ds4::ops::cpu

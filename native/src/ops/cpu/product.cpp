@@ -6,9 +6,8 @@ namespace {
 void quantise_rows(ggml_tensor* out, int ith, int nth, void*) {
     const ggml_tensor* x = out->src[0];
     const Part part(x->ne[1], ith, nth);
-    for (int64_t row = part.first; row < part.last; row++) {
-        const auto* from = reinterpret_cast<const float*>(static_cast<const char*>(x->data) + row * x->nb[1]);
-        kernels().quantise(from, x->ne[0], static_cast<char*>(out->data) + row * out->nb[1]);
+    for (int64_t i = part.first; i < part.last; i++) {
+        kernels().quantise(row(x, i), x->ne[0], row<char>(out, i));
     }
 }
 
@@ -38,8 +37,8 @@ ggml_tensor* rows_for(const Build& b, kernels::Format format, ggml_tensor* x) {
     ggml_tensor*& quantised = b.shared->quantised[x];
     if (!quantised) {
         flat = ggml_reshape_2d(b.ctx, flat, x->ne[0], ggml_nrows(x));
-        quantised = ggml_custom_4d(b.ctx, GGML_TYPE_I8, static_cast<int64_t>(kernels::quantised_bytes(x->ne[0])),
-                                   flat->ne[1], 1, 1, &flat, 1, quantise_rows, GGML_N_TASKS_MAX, nullptr);
+        quantised = node(b, GGML_TYPE_I8, {static_cast<int64_t>(kernels::quantised_bytes(x->ne[0])), flat->ne[1]},
+                         {flat}, quantise_rows);
     }
     return quantised;
 }
@@ -48,9 +47,7 @@ ggml_tensor* product(const Build& b, ggml_tensor* w, ggml_tensor* x) {
     const kernels::PackedTensor& packed = *kernels::packed_of(w);
     ggml_tensor* rows = rows_for(b, packed.format, x);
     if (rows->type == GGML_TYPE_F32) rows = ggml_reshape_2d(b.ctx, rows, x->ne[0], ggml_nrows(x));
-    ggml_tensor* sources[] = {w, rows};
-    return ggml_custom_4d(b.ctx, GGML_TYPE_F32, packed.rows * packed.count, ggml_nrows(x) / packed.count, 1, 1, sources,
-                          2, multiply, GGML_N_TASKS_MAX, nullptr);
+    return node(b, GGML_TYPE_F32, {packed.rows * packed.count, ggml_nrows(x) / packed.count}, {w, rows}, multiply);
 }
 
 }  // namespace ds4::ops::cpu

@@ -1,4 +1,4 @@
-#include "ops/ops.h"
+#include "ops/generic/nodes.h"
 
 namespace ds4::ops {
 namespace {
@@ -37,7 +37,12 @@ HcMix hc_head_mix(const Build& b, ggml_tensor* x, const HcWeights& w, const HcOp
 
 ggml_tensor* hc_collapse(const Build& b, ggml_tensor* x, ggml_tensor* pre) { return ggml_dsv4_hc_pre(b.ctx, x, pre); }
 
-ggml_tensor* hc_expand(const Build& b, ggml_tensor* y, ggml_tensor* x, const HcMix& mix) {
+HcInput generic::hc_open(const Build& b, ggml_tensor* x, const HcWeights& w, ggml_tensor* norm, const HcOptions& o) {
+    const HcMix mix = hc_mix(b, x, w, o);
+    return {ops::rms_norm(b, hc_collapse(b, x, mix.pre), norm, o.norm_epsilon), mix};
+}
+
+ggml_tensor* generic::hc_expand(const Build& b, ggml_tensor* y, ggml_tensor* x, const HcMix& mix) {
     return ggml_dsv4_hc_post(b.ctx, y, x, mix.post, mix.comb);
 }
 

@@ -1,13 +1,9 @@
 #include <cmath>
 
-#include "ops/ops.h"
+#include "ops/generic/nodes.h"
 
-namespace ds4::ops {
+namespace ds4::ops::generic {
 namespace {
-
-/// The sum of chosen scores is kept above the smallest normal F16, as every peer but the reference code does: 0 would
-/// be NaN.
-constexpr float kSmallestWeightSum = 6.103515625e-5f;
 
 /// silu(min(gate, c)) * clip(up, -c, c) (34).
 ggml_tensor* clamped_swiglu(const Build& b, ggml_tensor* gate, ggml_tensor* up, float clamp) {
@@ -18,8 +14,8 @@ ggml_tensor* clamped_swiglu(const Build& b, ggml_tensor* gate, ggml_tensor* up, 
     return ggml_swiglu_split(b.ctx, gate, up);
 }
 
-/// Weights of the chosen experts (33): [1, used, n].
-ggml_tensor* expert_weights(const Build& b, ggml_tensor* scores, ggml_tensor* selection, const MoeOptions& o) {
+/// Weights of the chosen experts (33): [used, n].
+ggml_tensor* expert_weights(const Build& b, ggml_tensor* scores, ggml_tensor* selection, const RouteOptions& o) {
     const int64_t n = scores->ne[1], used = selection->ne[0];
     ggml_tensor* columns = ggml_reshape_3d(b.ctx, scores, 1, scores->ne[0], n);
     ggml_tensor* w = ggml_reshape_2d(b.ctx, ggml_get_rows(b.ctx, columns, selection), used, n);
@@ -27,7 +23,7 @@ ggml_tensor* expert_weights(const Build& b, ggml_tensor* scores, ggml_tensor* se
         ggml_tensor* sum = ggml_clamp(b.ctx, ggml_sum_rows(b.ctx, w), kSmallestWeightSum, INFINITY);
         w = ggml_div(b.ctx, w, sum);
     }
-    return ggml_reshape_3d(b.ctx, ggml_scale(b.ctx, w, o.routed_scale), 1, used, n);
+    return ggml_scale(b.ctx, w, o.scale);
 }
 
 /// Sum over the experts axis of x [hidden, used, n].
@@ -61,11 +57,16 @@ ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h) 
     return ggml_sqrt(b.ctx, ggml_softplus(b.ctx, logits));
 }
 
-ggml_tensor* moe(const Build& b, ggml_tensor* h, ggml_tensor* scores, ggml_tensor* selection, const MoeWeights& w,
-                 const MoeOptions& o) {
-    ggml_tensor* weights = expert_weights(b, scores, selection, o);
-    ggml_tensor* out = ggml_mul(b.ctx, routed(b, h, selection, w, o.clamp_routed), weights);
+Routes route(const Build& b, ggml_tensor* scores, const RouteBy& by, const RouteOptions& o) {
+    ggml_tensor* experts = by.token_map ? ggml_get_rows(b.ctx, by.token_map, by.tokens)
+                                        : top_rows(b, ggml_add(b.ctx, scores, by.bias), o.used);
+    return {experts, expert_weights(b, scores, experts, o)};
+}
+
+ggml_tensor* moe(const Build& b, ggml_tensor* h, const Routes& routes, const MoeWeights& w, const MoeOptions& o) {
+    ggml_tensor* weights = ggml_reshape_3d(b.ctx, routes.weights, 1, routes.weights->ne[0], routes.weights->ne[1]);
+    ggml_tensor* out = ggml_mul(b.ctx, routed(b, h, routes.experts, w, o.clamp_routed), weights);
     return ggml_add(b.ctx, sum_experts(b, out), shared(b, h, w, o.clamp_shared));
 }
 
-}  // namespace ds4::ops
+}  // namespace ds4::ops::generic

@@ -8,4 +8,19 @@ namespace ds4::ops::generic {
 /// As ops::attention.
 ggml_tensor* attention(const Build& b, const AttentionInput& in);
 
+/// As ops::hc_open and ops::hc_expand.
+HcInput hc_open(const Build& b, ggml_tensor* x, const HcWeights& w, ggml_tensor* norm, const HcOptions& options);
+ggml_tensor* hc_expand(const Build& b, ggml_tensor* y, ggml_tensor* x, const HcMix& mix);
+
+/// As ops::rms_norm.
+ggml_tensor* rms_norm(const Build& b, ggml_tensor* x, ggml_tensor* weight, float epsilon);
+
+/// As ops::compress.
+ggml_tensor* compress(const Build& b, const CompressInput& in);
+
+/// As ops::router_scores, ops::route and ops::moe.
+ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h);
+Routes route(const Build& b, ggml_tensor* scores, const RouteBy& by, const RouteOptions& options);
+ggml_tensor* moe(const Build& b, ggml_tensor* h, const Routes& routes, const MoeWeights& w, const MoeOptions& options);
+
 }  // namespace ds4::ops::generic

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "ops/ops.h"
+#include "ops/generic/nodes.h"
 
 namespace ds4::ops {
 
@@ -20,7 +20,7 @@ ggml_tensor* rope_tail(const Build& b, ggml_tensor* x, ggml_tensor* positions, c
     return whole;
 }
 
-ggml_tensor* rms_norm(const Build& b, ggml_tensor* x, ggml_tensor* weight, float epsilon) {
+ggml_tensor* generic::rms_norm(const Build& b, ggml_tensor* x, ggml_tensor* weight, float epsilon) {
     ggml_tensor* y = ggml_rms_norm(b.ctx, x, epsilon);
     return weight ? ggml_mul(b.ctx, y, weight) : y;
 }
