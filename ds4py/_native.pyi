@@ -12,6 +12,8 @@ import numpy
 import numpy.typing
 
 __all__: list[str] = [
+    "PACKED_LAYOUT",
+    "PACKED_TILE",
     "BackendError",
     "Cancelled",
     "Drafter",
@@ -23,8 +25,6 @@ __all__: list[str] = [
     "Hyperparameters",
     "Model",
     "NodeTime",
-    "PACKED_LAYOUT",
-    "PACKED_TILE",
     "Packing",
     "PairError",
     "RequestError",

@@ -76,7 +76,13 @@ def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str) -> N
     """Adds what decides how the model is run."""
     group = parser.add_argument_group("engine")
     group.add_argument("-c", "--context", type=number(int, 1), metavar="N", help=context_help)
-    group.add_argument("-t", "--threads", type=number(int, 1), metavar="N", help="CPU threads (default: the physical cores that others leave free)")
+    group.add_argument(
+        "-t",
+        "--threads",
+        type=number(int, 1),
+        metavar="N",
+        help="CPU threads (default: the physical cores that others leave free)",
+    )
     group.add_argument("--device", default="auto", help="where the model runs: auto, cpu, or a device's name")
     group.add_argument(
         "--no-repack", action="store_true", help="use the weights as they lie: starts sooner, runs slower (CPU)"
