@@ -20,10 +20,13 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# -O1: a dozen variants of ggml's kernels take long to optimise, and flags alone let in what an older CPU lacks.
 "${PYTHON:-python3}" -m venv "$work/venv"
 python="$work/venv/bin/python"
 "$python" -m pip wheel --quiet --no-deps --wheel-dir "$work" --config-settings=build-dir="$work/build" \
-  --config-settings=cmake.define.DS4_PORTABLE=ON .
+  --config-settings=cmake.define.DS4_PORTABLE=ON \
+  --config-settings=cmake.define.CMAKE_C_FLAGS_RELEASE="-O1 -DNDEBUG" \
+  --config-settings=cmake.define.CMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" .
 "$python" -m pip install --quiet "$work"/ds4py-*.whl
 
 # Ids are compared by number only: another CPU's kernels may round a near tie to another token.
