@@ -11,7 +11,9 @@ from ds4py.cli.progress import Bar
 if TYPE_CHECKING:
     from ds4py import Engine
 
-EMBEDDED_NOTE = "no model given (-m FILE): using the embedded tiny pair, which shows how things work and knows nothing"
+EMBEDDED_NOTE = (
+    "no model given (-m FILE): using the embedded pair DS4 tiny: it shows how things work, and knows nothing"
+)
 
 
 def note(args: argparse.Namespace, text: str) -> None:
