@@ -31,7 +31,7 @@ Do not use it for anything that should be true.
 
 Everything of the architecture is real: four residual streams with hyper-connections, compressors of both ratios with
 the indexer, routing by table in the first {hashed} layers and by biased scores after, attention sinks, grouped output
-projections. Made by `python -m tiny` (see `tiny/README.md`), which reproduces both files from a seed.
+projections. Made by `python -m tiny` (see `tiny/README.md`).
 """
 
 LICENCE = """\
