@@ -79,6 +79,21 @@ def test_records_are_drafted(shipped: Engine, temperature: float) -> None:
         assert session.stats.speculation.emitted_per_cycle > 1.7
 
 
+def test_greedy_drafting_is_plain_decoding(shipped: Engine, wanted: dict[str, NDArray[np.generic]]) -> None:
+    """Byte for byte, with quantised weights: 200 pieces of text at every width."""
+    rng = np.random.default_rng(7)
+    with shipped.session() as session:
+        for _ in range(200):
+            first, length = rng.integers(600), rng.integers(2, 40)
+            texts = []
+            for width in range(6):
+                session.rewind(0)
+                prompt = wanted["tokens"][first : first + length]
+                pieces = session.generate(prompt, max_tokens=16, sampling=Sampling(temperature=0), width=width)
+                texts.append([token for piece in pieces for token in piece.tokens])
+            assert all(text == texts[0] for text in texts), (first, length)
+
+
 def test_an_echo_is_looked_up_rather_than_drafted(shipped: Engine) -> None:
     """Greedy text of a small model repeats itself, and what was there before costs nothing to propose."""
     found = {}
