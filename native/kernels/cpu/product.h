@@ -50,22 +50,34 @@ inline void add_half(const Reader& reader, int sub, int part, const Row* rows, i
     }
 }
 
+/// Asks for a share of what comes `ahead` bytes later: while several rows are computed from the cache, nothing else
+/// would keep the memory busy.
+template <int64_t ahead, int shares>
+inline void prefetch_share(const void* now, int share) {
+    constexpr int64_t bytes = (ahead + shares - 1) / shares;
+    const auto* from = static_cast<const char*>(now) + ahead + share * bytes;
+    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 2);
+}
+
 /// Outputs of one tile for n rows: [n][kTile].
 template <class Reader, int n>
 void pass(const void* data, int64_t columns, const Row* rows, float (*out)[kTile]) {
     constexpr int at_once = 8;  // blocks that stay in the first cache for all parts
+    constexpr int64_t ahead = at_once * 32 / Reader::columns * sizeof(typename Reader::Tile);
     const auto* tile = static_cast<const typename Reader::Tile*>(data);
     for (int r = 0; r < n; r++) {
         for (int part = 0; part < kParts; part++) store(out[r] + part * kLanes, zero());
     }
     const int64_t blocks = columns / 32;
     for (int64_t first = 0; first < blocks; first += at_once) {
-        const Reader reader{tile + first * 32 / Reader::columns};
+        const auto* here = tile + first * 32 / Reader::columns;
+        const Reader reader{here};
         const int count = static_cast<int>(std::min<int64_t>(at_once, blocks - first));
         for (int part = 0; part < kParts; part++) {
             Floats acc[n];
             for (int r = 0; r < n; r++) acc[r] = load(out[r] + part * kLanes);
             for (int sub = 0; sub < count; sub++) {
+                prefetch_share<ahead, kParts * at_once>(here, part * at_once + sub);
                 add_half<Reader, n, 0>(reader, sub, part, rows, first + sub, acc);
                 if constexpr (Reader::halves == 2) add_half<Reader, n, 1>(reader, sub, part, rows, first + sub, acc);
             }
