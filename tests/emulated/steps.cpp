@@ -1,6 +1,7 @@
 // Attention, and the steps on rows of floats between the products.
 
 #include <algorithm>
+#include <bit>
 
 #include "agreement.h"
 #include "random.h"
@@ -22,7 +23,7 @@ std::vector<float> attended(const Kernels& kernels, int64_t at_once) {
     const std::vector<float> queries = random_floats(heads * kSize, 2), values = random_floats(count * kSize, 2);
     const std::vector<float> sinks = random_floats(heads);
     const std::vector<const float*> keys = rows_of(values);
-    std::vector<float> scratch(kAttentionHeads * count), out(heads * kSize);
+    std::vector<float> scratch(heads * count), out(heads * kSize);
     const AttentionQuery query{queries.data(), keys.data(),  kSize,          count,
                                0.5F,           sinks.data(), scratch.data(), out.data()};
     for (int64_t head = 0; head < heads; head += at_once) {
@@ -33,6 +34,29 @@ std::vector<float> attended(const Kernels& kernels, int64_t at_once) {
 
 std::vector<float> attention(const Kernels& kernels) { return attended(kernels, 6); }
 std::vector<float> attention_head_by_head(const Kernels& kernels) { return attended(kernels, 1); }
+
+/// 19 keys of both forms, for 24 heads and 8 that fill up; in pieces of `at_once`.
+std::vector<float> indexed(const Kernels& kernels, int64_t at_once) {
+    constexpr int64_t size = 48, heads = 32, count = 19;
+    const std::vector<float> query = random_floats(size * heads), keys = random_floats(size * count);
+    std::vector<float> weights = random_floats(heads), scratch(2 * (size + heads)), out(2 * count);
+    std::fill(weights.begin() + 24, weights.end(), 0.0F);
+    std::vector<uint16_t> halves;
+    for (const float key : keys) {  // a sign and a mantissa are as good as a number
+        const auto bits = std::bit_cast<uint32_t>(key);
+        halves.push_back(static_cast<uint16_t>((bits >> 16 & 0x8000) | 0x3400 | (bits >> 13 & 0x3ff)));
+    }
+    const IndexQuery q{query.data(), weights.data(), size, heads, scratch.data()};
+    for (int64_t key = 0; key < count; key += at_once) {
+        const int64_t last = std::min(count, key + at_once);
+        kernels.index_scores(q, {keys.data(), size * sizeof(float), false}, key, last, out.data());
+        kernels.index_scores(q, {halves.data(), size * sizeof(uint16_t), true}, key, last, out.data() + count);
+    }
+    return out;
+}
+
+std::vector<float> index_scores(const Kernels& kernels) { return indexed(kernels, 19); }
+std::vector<float> index_scores_key_by_key(const Kernels& kernels) { return indexed(kernels, 1); }
 
 std::vector<float> swiglu(const Kernels& kernels) {
     std::vector<float> gate = random_floats(kSize, 8);
@@ -80,8 +104,9 @@ void check_steps(Subject& subject) {
     const struct {
         const char* name;
         Step step;
-    } steps[] = {{"attention", attention},       {"swiglu", swiglu},     {"squares", squares},
-                 {"weighted_sum", weighted_sum}, {"rms_norm", rms_norm}, {"softmax_mean", softmax_mean}};
+    } steps[] = {{"attention", attention},      {"index_scores", index_scores}, {"swiglu", swiglu},
+                 {"squares", squares},          {"weighted_sum", weighted_sum}, {"rms_norm", rms_norm},
+                 {"softmax_mean", softmax_mean}};
     for (const auto& [name, step] : steps) {
         const double apart = difference(run(step, subject.kernels), run(step, reference));
         subject.expect(apart < kRounding, name, "differs");
@@ -89,6 +114,8 @@ void check_steps(Subject& subject) {
     }
     subject.expect(same_bits(run(attention, subject.kernels), run(attention_head_by_head, subject.kernels)),
                    "attention", "a head's bits depend on the others");
+    subject.expect(same_bits(run(index_scores, subject.kernels), run(index_scores_key_by_key, subject.kernels)),
+                   "index_scores", "a key's bits depend on the others");
 }
 
 }  // namespace emulated

@@ -8,4 +8,5 @@
 #include "cpu/quantise.h"
 #include "cpu/rows.h"
 #include "cpu/attention.h"
+#include "cpu/index.h"
 // clang-format on

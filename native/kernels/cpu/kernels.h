@@ -41,9 +41,6 @@ struct Outputs {
     const float* scale = nullptr;
 };
 
-/// Heads that attention serves at once; a query's scratch has room for their logits.
-constexpr int kAttentionHeads = 4;
-
 /// A query's heads and the keys that it sees, which are the values, too.
 struct AttentionQuery {
     const float* query;        // [heads][size]
@@ -51,8 +48,23 @@ struct AttentionQuery {
     int64_t size, count;
     float scale;
     const float* sinks;  // [heads]
-    float* scratch;      // [kAttentionHeads * count]
+    float* scratch;      // [heads of a call][count]
     float* out;          // [heads][size]
+};
+
+/// A query of the indexer. Heads are filled up with zeros to a multiple of kTile.
+struct IndexQuery {
+    const float* query;    // [size][heads]
+    const float* weights;  // [heads]
+    int64_t size, heads;   // size is a multiple of kTile
+    float* scratch;        // [2 * (size + heads)]
+};
+
+/// Keys of the indexer: F16 (`half`) or F32, `stride` bytes apart.
+struct IndexKeys {
+    const void* data;
+    size_t stride;
+    bool half;
 };
 
 /// Implementations for one kind of processor.
@@ -64,6 +76,8 @@ struct Kernels {
     void (*product)(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out);
     /// Heads [first, last).
     void (*attend)(const AttentionQuery& query, int64_t first, int64_t last);
+    /// Scores of the keys [first, last): the sum over heads of weight * max(dot, 0); out [keys].
+    void (*index_scores)(const IndexQuery& query, const IndexKeys& keys, int64_t first, int64_t last, float* out);
     /// silu(min(gate, clamp)) * clip(up, -clamp, clamp), in place of gate.
     void (*swiglu)(float* gate, const float* up, int64_t count, float clamp);
     /// The sum of x^2.

@@ -6,6 +6,9 @@
 namespace ds4::ops::cpu {
 namespace {
 
+/// Heads that are one piece of work: they share what they read of the keys.
+constexpr int64_t kHeads = 4;
+
 /// Keys that query i sees: of the shared ones, then of its own.
 void visible_keys(const ggml_tensor* out, int64_t i, std::vector<const float*>& keys) {
     const ggml_tensor *shared = out->src[1], *mask = out->src[2], *own = out->src[4];
@@ -22,14 +25,15 @@ void visible_keys(const ggml_tensor* out, int64_t i, std::vector<const float*>& 
 /// Groups of heads of all queries are shared out in one sequence.
 void attend(ggml_tensor* out, int ith, int nth, void*) {
     const ggml_tensor *q = out->src[0], *sinks = out->src[3];
-    const int64_t size = q->ne[0], heads = q->ne[1],
-                  groups = (heads + kernels::kAttentionHeads - 1) / kernels::kAttentionHeads;
+    const int64_t size = q->ne[0], heads = q->ne[1], groups = (heads + kHeads - 1) / kHeads;
     const Part part(groups * q->ne[2], ith, nth);
     thread_local std::vector<const float*> keys;
     thread_local std::vector<float> scratch;
     for (int64_t i = part.first / groups; i < q->ne[2] && i * groups < part.last; i++) {
         visible_keys(out, i, keys);
-        scratch.resize(kernels::kAttentionHeads * keys.size());
+        const int64_t first = std::max<int64_t>(part.first - i * groups, 0) * kHeads;
+        const int64_t last = std::min(std::min(part.last - i * groups, groups) * kHeads, heads);
+        scratch.resize((last - first) * keys.size());
         const kernels::AttentionQuery query{row(q, 0, i),
                                             keys.data(),
                                             size,
@@ -38,9 +42,7 @@ void attend(ggml_tensor* out, int ith, int nth, void*) {
                                             static_cast<const float*>(sinks->data),
                                             scratch.data(),
                                             static_cast<float*>(out->data) + i * heads * size};
-        const int64_t first = std::max<int64_t>(part.first - i * groups, 0) * kernels::kAttentionHeads;
-        const int64_t last = std::min(part.last - i * groups, groups) * kernels::kAttentionHeads;
-        kernels().attend(query, first, std::min(last, heads));
+        kernels().attend(query, first, last);
     }
 }
 

@@ -83,6 +83,9 @@ ggml_tensor* rms_norm(const Build& b, ggml_tensor* x, ggml_tensor* weight, float
 /// As ops::compress.
 ggml_tensor* compress(const Build& b, const CompressInput& in);
 
+/// As ops::index_scores. Hidden keys are not read.
+ggml_tensor* index_scores(const Build& b, ggml_tensor* q, ggml_tensor* keys, ggml_tensor* weights, ggml_tensor* mask);
+
 /// As ops::top_rows.
 ggml_tensor* top_rows(const Build& b, ggml_tensor* scores, int64_t count);
 /// The places of the `chosen` greatest of a row, ascending; of equal ones the first, and NaN is the least.

@@ -60,7 +60,8 @@ ggml_tensor* generic::attention(const Build& b, const AttentionInput& in) {
     return ggml_add(b.ctx, o, exact_product(b, transposed(b, in.selected), own_p));
 }
 
-ggml_tensor* index_scores(const Build& b, ggml_tensor* q, ggml_tensor* keys, ggml_tensor* weights, ggml_tensor* mask) {
+ggml_tensor* generic::index_scores(const Build& b, ggml_tensor* q, ggml_tensor* keys, ggml_tensor* weights,
+                                   ggml_tensor* mask) {
     ggml_tensor* k = ggml_view_3d(b.ctx, keys, keys->ne[0], 1, keys->ne[1], keys->nb[1], keys->nb[1], 0);
     return ggml_lightning_indexer(b.ctx, q, k, weights, mask);
 }

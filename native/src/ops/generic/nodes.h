@@ -8,6 +8,9 @@ namespace ds4::ops::generic {
 /// As ops::attention.
 ggml_tensor* attention(const Build& b, const AttentionInput& in);
 
+/// As ops::index_scores.
+ggml_tensor* index_scores(const Build& b, ggml_tensor* q, ggml_tensor* keys, ggml_tensor* weights, ggml_tensor* mask);
+
 /// As ops::hc_open and ops::hc_expand.
 HcInput hc_open(const Build& b, ggml_tensor* x, const HcWeights& w, ggml_tensor* norm, const HcOptions& options);
 ggml_tensor* hc_expand(const Build& b, ggml_tensor* y, ggml_tensor* x, const HcMix& mix);
