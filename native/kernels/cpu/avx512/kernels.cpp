@@ -7,6 +7,7 @@ namespace ds4::kernels::avx512 {
 #include "cpu/body.h"
 
 extern const Kernels kernels;
-const Kernels kernels{"avx512", quantise, product, attend, index_scores, swiglu, squares, weighted_sum, rms_norm, softmax_mean};
+const Kernels kernels{"avx512", quantise, product,      attend,   index_scores,
+                      swiglu,   squares,  weighted_sum, rms_norm, softmax_mean};
 
 }  // namespace ds4::kernels::avx512
