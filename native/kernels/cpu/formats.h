@@ -116,27 +116,35 @@ struct ReadQ2_K : Reader<TileQ2_K, 256, 3> {
     }
 };
 
-/// Formats of a codebook: a tile's values are looked up once, for all rows and lanes.
+/// Formats of a codebook: a tile's values are looked up once, for all rows and lanes; signs come as they are used.
 template <class T>
 struct ReadCodebook {
     using Tile = T;
     static constexpr int columns = 256, halves = 1, offset = 0, greatest = 62;
     static constexpr bool is_signed = true, has_min = false;
 
+    ReadCodebook(const Tile* tile, float unit) {
+        expand(*tile, q);
+        for (int sub = 0; sub < 8; sub++) {
+            expand_signs(tile->sub[sub].signs, signs[sub]);
+            expand_scales(tile->d, tile->sub[sub].signs, unit, d[sub]);
+        }
+    }
     template <int g>
     Bytes weights(int sub, int part) const {
-        return load_bytes(q[sub][g] + part * 4 * kLanes);
+        return negated<g>(load_bytes(q[sub][g] + part * 4 * kLanes), load_bytes(signs[sub] + part * kLanes));
     }
     Floats scale(int sub, int, int part) const { return load(d[sub] + part * kLanes); }
 
-    alignas(64) int8_t q[8][kGroups][kGroupBytes];
+    alignas(64) uint8_t q[8][kGroups][kGroupBytes];
+    alignas(64) uint32_t signs[8][kTile];
     alignas(64) float d[8][kTile];
 };
 
 struct ReadIq2Xxs : ReadCodebook<TileIq2Xxs> {
-    explicit ReadIq2Xxs(const Tile* tile) { expand(*tile, q, d); }
+    explicit ReadIq2Xxs(const Tile* tile) : ReadCodebook(tile, 0.25F) {}
 };
 
 struct ReadIq3Xxs : ReadCodebook<TileIq3Xxs> {
-    explicit ReadIq3Xxs(const Tile* tile) { expand(*tile, q, d); }
+    explicit ReadIq3Xxs(const Tile* tile) : ReadCodebook(tile, 0.5F) {}
 };

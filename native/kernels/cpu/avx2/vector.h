@@ -33,6 +33,16 @@ inline Bytes look_up(const uint8_t* table, Bytes a) {
     const __m128i entries = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), a);
 }
+/// Four columns of each lane, negated where its sign bit is set: of a lane's 32 bits, four for each group g.
+template <int g>
+inline Bytes negated(Bytes values, Bytes signs) {
+    constexpr int b = 0x01010101 * (g / 2), four = 0x04040404;
+    const __m256i byte =
+        _mm256_setr_epi32(b, b + four, b + 2 * four, b + 3 * four, b, b + four, b + 2 * four, b + 3 * four);
+    const __m256i bits = _mm256_set1_epi32(g % 2 ? static_cast<int>(0x80402010) : 0x08040201);
+    const __m256i ones = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(signs, byte), bits), bits);
+    return _mm256_sub_epi8(_mm256_xor_si256(values, ones), ones);
+}
 inline Bytes broadcast_four(const int8_t* four) {
     int32_t bits;
     __builtin_memcpy(&bits, four, sizeof bits);

@@ -32,6 +32,15 @@ inline Bytes look_up(const uint8_t* table, Bytes a) {
     const __m128i entries = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(entries), a);
 }
+/// Four columns of each lane, negated where its sign bit is set: of a lane's 32 bits, four for each group g.
+template <int g>
+inline Bytes negated(Bytes values, Bytes signs) {
+    constexpr int b = 0x01010101 * (g / 2), four = 0x04040404;
+    const __m512i byte = _mm512_broadcast_i32x4(_mm_setr_epi32(b, b + four, b + 2 * four, b + 3 * four));
+    const __m512i bits = _mm512_set1_epi32(g % 2 ? static_cast<int>(0x80402010) : 0x08040201);
+    const __mmask64 negative = _mm512_test_epi8_mask(_mm512_shuffle_epi8(signs, byte), bits);
+    return _mm512_mask_sub_epi8(values, negative, _mm512_setzero_si512(), values);
+}
 
 inline Floats zero() { return _mm512_setzero_ps(); }
 inline Floats broadcast(float x) { return _mm512_set1_ps(x); }

@@ -32,6 +32,15 @@ inline Bytes shift_left(Bytes a) {
 }
 /// table[a] for half bytes a.
 inline Bytes look_up(const uint8_t* table, Bytes a) { return vqtbl1q_u8(vld1q_u8(table), a); }
+/// Four columns of each lane, negated where its sign bit is set: of a lane's 32 bits, four for each group g.
+template <int g>
+inline Bytes negated(Bytes values, Bytes signs) {
+    constexpr uint32_t b = 0x01010101 * (g / 2), four = 0x04040404;
+    constexpr uint32_t bytes[] = {b, b + four, b + 2 * four, b + 3 * four};
+    const uint8x16_t bits = vreinterpretq_u8_u32(vdupq_n_u32(g % 2 ? 0x80402010 : 0x08040201));
+    const uint8x16_t ones = vtstq_u8(vqtbl1q_u8(signs, vreinterpretq_u8_u32(vld1q_u32(bytes))), bits);
+    return vsubq_u8(veorq_u8(values, ones), ones);
+}
 
 inline Floats zero() { return vdupq_n_f32(0); }
 inline Floats broadcast(float x) { return vdupq_n_f32(x); }

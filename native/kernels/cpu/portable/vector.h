@@ -50,6 +50,14 @@ inline Bytes shift_left(const Bytes& a) {
 inline Bytes look_up(const uint8_t* table, const Bytes& a) {
     return each<Bytes>([&](size_t i) { return table[a[i]]; });
 }
+/// Four columns of each lane, negated where its sign bit is set: of a lane's 32 bits, four for each group g.
+template <int g>
+inline Bytes negated(const Bytes& values, const Bytes& signs) {
+    return each<Bytes>([&](size_t i) {
+        const bool negative = signs[i / 4 * 4 + g / 2] >> (g % 2 * 4 + i % 4) & 1;
+        return static_cast<uint8_t>(negative ? -values[i] : values[i]);
+    });
+}
 
 inline Floats broadcast(float x) {
     return each<Floats>([=](size_t) { return x; });
