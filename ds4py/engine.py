@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable
 from types import TracebackType
 from typing import Literal
 
 from ds4py import _native, embedded
+from ds4py.cost_store import CostStore
 from ds4py.errors import RequestError
 from ds4py.session import Session
 from ds4py.speculative import DrafterInfo
@@ -35,6 +37,7 @@ class Engine:
         spread_over_nodes: whether repacked weights lie on all of them in turn, and threads stay on their cores.
         repacked: whether weights are interleaved, at load or in the file.
         drafter: what the loaded drafter is; None without one.
+        costs: what cycles have cost so far, those of earlier starts included.
 
     Raises:
         FormatError: a file is damaged, not a DeepSeek-V4 target or not a DSpark drafter.
@@ -79,20 +82,28 @@ class Engine:
         self.nodes: int = self._model.nodes
         self.spread_over_nodes: bool = self._model.spread_over_nodes
         self.repacked: bool = self._model.packed_bytes > 0
+        store = CostStore(self._identity(repack))
+        self.costs = store.load()
+        self._keep_costs = weakref.finalize(self, store.keep, self.costs)  # also where nobody closes it
 
     @property
     def context_length(self) -> int:
         """Positions the model was trained for."""
         return int(self.hyperparameters.context)
 
-    def session(self, *, context: int | None = None, kv_dtype: Literal["f16", "f32"] = "f16") -> Session:
+    def session(
+        self, *, context: int | None = None, kv_dtype: Literal["f16", "f32"] = "f16", drafter: bool = True
+    ) -> Session:
         """Opens a session of `context` positions (default: 8192, or what the model was trained for if that is less).
+
+        Without `drafter` it is as if the engine had none.
 
         Raises RequestError for a context beyond the model's, BackendError when there is no room.
         """
         positions = min(DEFAULT_CONTEXT, self.context_length) if context is None else context
-        native = _native.Session(self._live(), context=positions, kv_dtype=kv_dtype, drafter=self._drafter)
-        return Session(native, self.tokenizer, self.drafter)
+        used, info = (self._drafter, self.drafter) if drafter else (None, None)
+        native = _native.Session(self._live(), context=positions, kv_dtype=kv_dtype, drafter=used)
+        return Session(native, self.tokenizer, info, self.costs)
 
     def load_session(self, path: str | os.PathLike[str]) -> Session:
         """Continues a session that `Session.save` wrote with this model.
@@ -100,11 +111,24 @@ class Engine:
         Raises FormatError when the file is damaged or of another model.
         """
         native = _native.Session.load(self._live(), os.fspath(path), drafter=self._drafter)
-        return Session(native, self.tokenizer, self.drafter)
+        return Session(native, self.tokenizer, self.drafter, self.costs)
 
     def close(self) -> None:
         """Lets go of the model; its memory is freed with the last open session."""
+        self._keep_costs()
         self._model = self._drafter = None
+
+    def _identity(self, repack: bool) -> dict[str, str | int]:
+        """What the costs depend on."""
+        drafter = self._drafter
+        return {
+            "model": f"{self._live().fingerprint:016x}",
+            "drafter": f"{drafter.fingerprint:016x}" if drafter else "",
+            "device": self.device,
+            "threads": self.threads,
+            "repack": int(repack),
+            "build": _native.commit(),
+        }
 
     def _live(self) -> _native.Model:
         if self._model is None:

@@ -16,6 +16,7 @@ from ds4py.generation import Piece, pieces
 from ds4py.sampling import Sampling
 from ds4py.speculative import (
     Choice,
+    Costs,
     Draft,
     Drafter,
     DrafterInfo,
@@ -57,10 +58,17 @@ class Session:
     Attributes:
         tokenizer: the engine's.
         drafter: what the engine's drafter is; None without one.
+        costs: the engine's, to which every cycle adds.
         stats: of the latest request.
     """
 
-    def __init__(self, native: _native.Session, tokenizer: Tokenizer, drafter: DrafterInfo | None = None) -> None:
+    def __init__(
+        self,
+        native: _native.Session,
+        tokenizer: Tokenizer,
+        drafter: DrafterInfo | None = None,
+        costs: Costs | None = None,
+    ) -> None:
         self._state: _native.Session | None = native
         # By the frontier that it follows: Ctrl-C may come between a native call and the line after it, and an anchor
         # that the call has put into the state must not count any more.
@@ -68,6 +76,7 @@ class Session:
         self._lookup = PromptLookupDrafter()
         self.tokenizer = tokenizer
         self.drafter = drafter
+        self.costs = Costs() if costs is None else costs
         self.stats = Stats()
 
     @property
@@ -207,7 +216,7 @@ class Session:
         sampling: Sampling | None = None,
         stop: Sequence[str] = (),
         draft: Choice | Drafter = "auto",
-        width: int | Width | None = None,
+        width: int | str | Width = "auto",
         accept: Rule = "token",
         draft_vocab: int | None = None,
         progress: StepProgress | None = None,
@@ -221,8 +230,11 @@ class Session:
 
         Args:
             draft: who proposes: "dspark" is the engine's drafter, "lookup" the session's own tokens, "off" nobody
-                (plain decoding), "auto" is "dspark" where the engine has one, else "off".
-            width: proposals verified a cycle, at most; None is as many as the drafter proposes.
+                (plain decoding), "auto" whichever of the first two promises more where the engine has a drafter, else
+                "off".
+            width: proposals verified a cycle, at most: "auto" is what costs and acceptance make the fastest, else a
+                number, "confidence", "ewma", "staged", or a policy of `ds4py.speculative.width`. A width that follows
+                measured times leaves the distribution as it is, but a seed does not repeat a sampled text.
             accept: "token" judges proposals one by one by rejection sampling, "block" jointly, "match" by drawing from
                 the target and comparing.
             draft_vocab: the shortlist of "dspark", as for `draft`; None is its default.
@@ -233,8 +245,8 @@ class Session:
             raise RequestError(f"max_tokens is {max_tokens}, wanted 0 or more")
         stops = StopStrings(stop)
         request = Request.of(sampling or Sampling())
-        drafter = choose(draft, self.drafter, self._lookup, draft_vocab)
-        loop = Loop(self, request, drafter, as_width(width), accept)
+        drafters = choose(draft, self.drafter, self._lookup, draft_vocab)
+        loop = Loop(self, request, drafters, as_width(width), accept, self.costs)
         self._live.clear_cancel()
         self.stats = Stats(seed=request.rng.seed, speculation=loop.stats)
         self._run_prompt(prompt, progress)

@@ -15,6 +15,14 @@ import ds4py
 sys.path.append(str(Path(__file__).parents[1]))  # for `tiny`; behind the installed ds4py
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache directory of their own, so that tests neither read nor write what the user's machine has learned."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 def open_engine(name: str, threads: int = 1) -> ds4py.Engine:
     """An engine on a golden file, on the CPU whatever devices there are."""
     return ds4py.Engine(GOLDEN / name, device="cpu", threads=threads)

@@ -168,7 +168,7 @@ class TestSampled:
         """The same block, judged again and again at one state, is not judged by the same chances."""
         request = Request.of(Sampling(seed=11))
         prompted.anchor = CONTINUATION[0]
-        loop = Loop(prompted, request, ScriptedDrafter(lambda _: CONTINUATION[1:4]), Fixed())
+        loop = Loop(prompted, request, [ScriptedDrafter(lambda _: CONTINUATION[1:4])], Fixed())
         found, counters = set(), []
         for _ in range(12):
             found.add(tuple(loop.cycle(9)))
@@ -180,7 +180,7 @@ class TestSampled:
         request = Request.of(GREEDY)
         prompted.anchor = CONTINUATION[0]
         for drafter in (DSparkDrafter(), oracle(), None):
-            Loop(prompted, request, drafter, Fixed()).cycle(9)
+            Loop(prompted, request, [drafter], Fixed()).cycle(9)
         assert request.rng.counter == 0
 
     @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ class TestSampled:
             "drawn": ScriptedDrafter(drawn),
             "dspark": DSparkDrafter(shortlist=64),
         }[proposals]
-        loop = Loop(prompted, Request.of(policy), drafter, Fixed(2), rule)
+        loop = Loop(prompted, Request.of(policy), [drafter], Fixed(2), rule)
         draws = 300
         counts = np.bincount([loop.cycle(9)[0] for _ in range(draws)], minlength=VOCAB)
         assert counts[wanted == 0].sum() == 0

@@ -88,7 +88,7 @@ class Budget:
     drafter_steps: int
 
 
-FULL = Budget(16_000_000, 800_000, 8000)
-"""Three to four hours on two cores without AVX-512."""
+FULL = Budget(8_000_000, 400_000, 3600)
+"""About two hours on two cores without AVX-512."""
 SMOKE = Budget(40_960, 6_000, 20)
 """For a look at whether everything runs, in minutes."""

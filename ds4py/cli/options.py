@@ -11,6 +11,8 @@ Number = TypeVar("Number", int, float)
 
 MAX_WIDTH = 15
 """Proposals that one verify can hold, whoever makes them."""
+WIDTHS = ("auto", "confidence", "ewma", "staged")
+"""Policies, as in `ds4py.speculative.width`, which takes long to import."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -63,6 +65,23 @@ def limits(low: float | None, high: float | None) -> str:
     return f"{low} or more" if high is None else f"between {low} and {high}"
 
 
+def width(text: str) -> "int | str":
+    """Converts a number of proposals; the names of policies stay as they are."""
+    if text in WIDTHS:
+        return text
+    if not text.lstrip("-").isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a width, wanted 0 to {MAX_WIDTH}, {', '.join(WIDTHS)}")
+    return number(int, 0, MAX_WIDTH)(text)
+
+
+def breaker(text: str) -> tuple[float, int, int]:
+    """Converts `0.60/32/64`: acceptance, proposals, steps."""
+    parts = text.split("/")
+    if len(parts) != 3:
+        raise argparse.ArgumentTypeError(f"{text!r} is not like 0.60/32/64: acceptance/proposals/steps")
+    return number(float, 0, 1)(parts[0]), number(int, 1)(parts[1]), number(int, 1)(parts[2])
+
+
 def token_ids(text: str) -> list[int]:
     """Converts `1,2,3` to ids; whether each is in the vocabulary is for the engine to say."""
     try:
@@ -72,10 +91,11 @@ def token_ids(text: str) -> list[int]:
     return ids
 
 
-def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str) -> None:
-    """Adds what decides how the model is run."""
+def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str | None = None) -> None:
+    """Adds what decides how the model is run; the context where there is something to say of it."""
     group = parser.add_argument_group("engine")
-    group.add_argument("-c", "--context", type=number(int, 1), metavar="N", help=context_help)
+    if context_help:
+        group.add_argument("-c", "--context", type=number(int, 1), metavar="N", help=context_help)
     group.add_argument(
         "-t",
         "--threads",
@@ -98,13 +118,21 @@ def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
         "--draft",
         choices=("auto", "off", "dspark", "lookup"),
         default="auto",
-        help="who proposes tokens: the drafter, or the text so far (default: auto, the drafter where there is one)",
+        help="who proposes tokens: the drafter, the text so far, or with a drafter whichever promises more (auto)",
     )
     group.add_argument(
         "--width",
-        type=number(int, 0, MAX_WIDTH),
+        type=width,
+        default="auto",
         metavar="N",
-        help="proposals to verify at once, 0 to the drafter's block (default: all it makes)",
+        help="proposals to verify at once: auto is what measured costs and acceptance make the fastest; else 0 to "
+        "the drafter's block, confidence, ewma or staged (default: auto)",
+    )
+    group.add_argument(
+        "--breaker",
+        type=breaker,
+        metavar="A/N/M",
+        help="decode plainly for M steps whenever less than a share A of N proposals is accepted, such as 0.60/32/64",
     )
     group.add_argument(
         "--draft-vocab",
@@ -122,7 +150,15 @@ def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
 
 def drafting_arguments(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments of `Session.generate` that these flags stand for."""
-    return {"draft": args.draft, "width": args.width, "draft_vocab": args.draft_vocab, "accept": args.accept}
+    from ds4py.speculative.width import Breaker, as_width
+
+    policy = as_width(args.width)
+    return {
+        "draft": args.draft,
+        "width": Breaker(policy, *args.breaker) if args.breaker else policy,
+        "draft_vocab": args.draft_vocab,
+        "accept": args.accept,
+    }
 
 
 def add_output_flags(parser: argparse.ArgumentParser) -> None:

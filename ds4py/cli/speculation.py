@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 def note_width(args: argparse.Namespace, engine: "Engine") -> None:
     """Says when --width is more than the engine's drafter makes."""
     drafter = engine.drafter
-    if args.draft in ("auto", "dspark") and drafter is not None and (args.width or 0) > drafter.block:
+    if args.draft == "dspark" and drafter is not None and isinstance(args.width, int) and args.width > drafter.block:
         note(args, f"--width {args.width} is more than the drafter proposes: {drafter.block} are verified")
 
 
 def note_speculation(args: argparse.Namespace, found: "Speculation") -> None:
-    """Two lines about what drafting did; none where nobody drafted."""
+    """Lines about what drafting did; none where nobody drafted."""
     if found.drafter == "off":
         return
     note(
@@ -31,9 +31,21 @@ def note_speculation(args: argparse.Namespace, found: "Speculation") -> None:
     )
     note(
         args,
-        f"cycles by width {show_histogram(found.widths)}; median ms: draft {found.draft_ms.median:.2f}, "
-        f"verify {found.verify_ms.median:.2f}, accept {found.accept_ms.median:.2f}",
+        f"cycles by width {show_histogram(found.widths)}{show_drafters(found)}; median ms: "
+        f"draft {found.draft_ms.median:.2f}, verify {found.verify_ms.median:.2f}, accept {found.accept_ms.median:.2f}",
     )
+    if found.plain_tokens_per_second:
+        note(
+            args,
+            f"{found.tokens_per_second:.1f} tokens/s in cycles, plain decoding {found.plain_tokens_per_second:.1f} by "
+            f"measured costs; {found.tried_ms:.1f} ms went into finding out",
+        )
+
+
+def show_drafters(found: "Speculation") -> str:
+    """Such as ` (dspark 5, lookup 9)`, where there are two."""
+    parts = ", ".join(f"{name} {count}" for name, count in found.drafters.items())
+    return f" ({parts})" if "+" in found.drafter else ""
 
 
 def show_histogram(counts: Iterable[int]) -> str:

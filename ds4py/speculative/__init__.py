@@ -2,29 +2,39 @@
 
 from ds4py.speculative.accept import Proposals, accept
 from ds4py.speculative.choice import Choice, choose
+from ds4py.speculative.costs import Costs, Curve
 from ds4py.speculative.draft import Draft, Drafter, Request
 from ds4py.speculative.dspark import DrafterInfo, DSparkDrafter, default_shortlist
 from ds4py.speculative.lookup import PromptLookupDrafter
 from ds4py.speculative.loop import Loop, Rule
 from ds4py.speculative.scripted import ScriptedDrafter
 from ds4py.speculative.stats import Cycle, Speculation
-from ds4py.speculative.width import Fixed, Width, as_width
+from ds4py.speculative.width import Auto, Breaker, Confidence, Ewma, Fixed, Staged, Width, as_width
+from ds4py.speculative.width.base import Offer
 
 __all__ = [
+    "Auto",
+    "Breaker",
     "Choice",
+    "Confidence",
+    "Costs",
+    "Curve",
     "Cycle",
     "DSparkDrafter",
     "Draft",
     "Drafter",
     "DrafterInfo",
+    "Ewma",
     "Fixed",
     "Loop",
+    "Offer",
     "PromptLookupDrafter",
     "Proposals",
     "Request",
     "Rule",
     "ScriptedDrafter",
     "Speculation",
+    "Staged",
     "Width",
     "accept",
     "as_width",

@@ -34,9 +34,13 @@ class PromptLookupDrafter:
 
     def propose(self, session: Session, request: Request, width: int) -> Draft | None:
         """What followed before, or None where the last two tokens are new."""
+        found = self.find(session, width)
+        return Draft.point_mass(found[0]) if found else None
+
+    def find(self, session: Session, most: int) -> tuple[Ids, int] | None:
+        """What followed before, at most `most` tokens, int32, and the length of the ending that was found."""
         self._index.follow(session.history())
-        found = self._index.continuation(min(self.length, width))
-        return Draft.point_mass(found) if found else None
+        return self._index.continuation(min(self.length, most))
 
 
 class Index:
@@ -54,39 +58,38 @@ class Index:
             grams.grow(tokens)
         self._tokens = tokens
 
-    def continuation(self, length: int) -> list[int]:
-        """`length` tokens that followed the text's longest known ending; none where it has no such ending.
+    def continuation(self, length: int) -> tuple[Ids, int] | None:
+        """`length` tokens that followed the text's longest known ending, and the ending's length; None without one.
 
         Where the occurrence overlaps the ending the text has a period, which is continued.
         """
-        end = next((end for grams in self._grams if (end := grams.earlier(self._tokens)) != NONE), NONE)
-        if end == NONE:
-            return []
-        known = self._tokens[end : end + length].tolist()
-        return [known[i % len(known)] for i in range(length)]
+        for grams in self._grams:
+            if (end := grams.earlier(self._tokens)) != NONE:
+                return np.resize(self._tokens[end : end + length], length), grams.size
+        return None
 
 
 class Grams:
     """The n-grams of one size in a text, but for the one that ends it."""
 
     def __init__(self, size: int) -> None:
-        self._size = size
+        self.size = size
         self._latest: dict[bytes, int] = {}
         self._before = array("q")  # by occurrence: where the same n-gram had ended before
 
     @property
     def _next_end(self) -> int:
         """Where the next n-gram to be added ends: each position from the first whole one has one."""
-        return self._size + len(self._before)
+        return self.size + len(self._before)
 
     def earlier(self, tokens: Ids) -> int:
         """One past the latest earlier occurrence of the n-gram that ends the text, or NONE."""
-        return self._latest.get(tokens[-self._size :].tobytes(), NONE)
+        return self._latest.get(tokens[-self.size :].tobytes(), NONE)
 
     def grow(self, tokens: Ids) -> None:
         """Adds the n-grams up to, but not including, the one that ends the text."""
         for end in range(self._next_end, len(tokens)):
-            key = tokens[end - self._size : end].tobytes()
+            key = tokens[end - self.size : end].tobytes()
             self._before.append(self._latest.get(key, NONE))
             self._latest[key] = end
 
@@ -94,7 +97,7 @@ class Grams:
         """Takes back the n-grams that do not end inside the first `length` of the text's tokens."""
         while self._before and self._next_end > length + 1:
             before = self._before.pop()
-            key = tokens[self._next_end - self._size : self._next_end].tobytes()
+            key = tokens[self._next_end - self.size : self._next_end].tobytes()
             if before == NONE:
                 del self._latest[key]
             else:

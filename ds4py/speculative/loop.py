@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from ds4py.errors import RequestError
 from ds4py.speculative.accept import accept
+from ds4py.speculative.costs import Costs
 from ds4py.speculative.draft import Draft, Drafter, Floats, Request
+from ds4py.speculative.proposers import Candidate, most_promising, proposer
 from ds4py.speculative.stats import Cycle, Speculation
 from ds4py.speculative.width import Width
 
@@ -21,20 +24,46 @@ Rule = Literal["token", "match", "block"]
 NOTHING = Draft.point_mass(np.empty(0, np.int32))
 
 
+class Proposed(NamedTuple):
+    """What a cycle verifies.
+
+    Attributes:
+        draft: the admitted proposals.
+        whole: all that were drafted; None where nobody was asked.
+        by: who drafted, and what that promised; None where there is no drafter.
+        seconds: of drafting.
+    """
+
+    draft: Draft = NOTHING
+    whole: Draft | None = None
+    by: Candidate | None = None
+    seconds: float = 0.0
+
+
 class Loop:
-    """The cycles of one request over a session. Raises RequestError for a rule that does not exist."""
+    """The cycles of one request over a session.
+
+    `costs` are the engine's: each cycle adds to them. Raises RequestError for a rule that does not exist.
+    """
 
     def __init__(
-        self, session: Session, request: Request, drafter: Drafter | None, width: Width, rule: Rule = "token"
+        self,
+        session: Session,
+        request: Request,
+        drafters: Sequence[Drafter],
+        width: Width,
+        rule: Rule = "token",
+        costs: Costs | None = None,
     ) -> None:
         if rule not in get_args(Rule):
             raise RequestError(f"accept is {rule!r}, wanted 'token', 'match' or 'block'")
         self._session = session
         self._request = request
-        self._drafter = drafter
-        self._width = width
+        self._proposers = [proposer(each) for each in drafters]
+        self._width = width.start()
         self._rule: Rule = rule
-        self.stats = Speculation(drafter.name if drafter else "off")
+        self._costs = Costs() if costs is None else costs
+        self.stats = Speculation("+".join(each.name for each in drafters) or "off")
 
     def cycle(self, remaining: int) -> list[int]:
         """The next tokens, 1 to `remaining`: accepted proposals, and the correction or bonus after them.
@@ -43,32 +72,59 @@ class Loop:
         """
         if self._session.anchor is None:  # after a prompt its logits are there, and need no forward
             return [self._session.sample(self._request.sampler, self._request.rng)]
-        draft, draft_seconds = self._draft(remaining - 1)
+        proposed = self._propose(remaining - 1)
+        draft = proposed.draft
         started = time.perf_counter()
         logits = self._session.verify(draft.tokens)
         verified = time.perf_counter()
         accepted, token = self._accept(logits, draft)
-        self.stats.cycles.append(
-            Cycle(
-                width=len(draft),
-                accepted=accepted,
-                draft_seconds=draft_seconds,
-                verify_seconds=verified - started,
-                accept_seconds=time.perf_counter() - verified,
-                confidence=() if draft.confidence is None else tuple(draft.confidence.tolist()),
-            )
-        )
-        return [*draft.tokens[:accepted].tolist(), token]
+        cycle = self._cycle(proposed, accepted, verified - started, time.perf_counter() - verified)
+        tokens = [*draft.tokens[:accepted].tolist(), token]
+        self._learn(proposed, cycle, tokens)
+        return tokens
 
-    def _draft(self, most: int) -> tuple[Draft, float]:
-        """At most `most` proposals to verify, and the seconds they took; the width is chosen before they are known."""
-        if self._drafter is None or not (width := min(self._width.choose(), most)):
-            return NOTHING, 0.0
+    def _propose(self, most: int) -> Proposed:
+        """At most `most` proposals to verify; the width is chosen before they are known, or from left to right."""
+        by = most_promising(self._proposers, self._session, self._costs, most) if most and self._proposers else None
+        if by is None or not (width := min(self._width.choose(by.offer), most)):
+            return Proposed(by=by)
         started = time.perf_counter()
-        draft = self._drafter.propose(self._session, self._request, width)
-        seconds = time.perf_counter() - started
-        return (draft.first(width) if draft else NOTHING), seconds
+        whole = by.proposer.propose(self._session, self._request, width) or NOTHING
+        draft = whole.first(width)
+        if draft.confidence is not None:
+            calibrated = by.proposer.calibrated(draft.confidence.tolist())
+            draft = draft.first(self._width.admit(by.offer, calibrated))
+        return Proposed(draft, whole, by, time.perf_counter() - started)
 
     def _accept(self, logits: Floats, draft: Draft) -> tuple[int, int]:
         history = self._session.history() if self._request.penalises else ()
         return accept(logits, draft, self._request.sampler, self._request.rng, history=history, rule=self._rule)
+
+    def _cycle(self, proposed: Proposed, accepted: int, verify: float, accept: float) -> Cycle:
+        draft, by = proposed.draft, proposed.by
+        asked = by is not None and proposed.whole is not None
+        curve = by.offer.curve if by else None
+        return Cycle(
+            width=len(draft),
+            accepted=accepted,
+            draft_seconds=proposed.seconds,
+            verify_seconds=verify,
+            accept_seconds=accept,
+            confidence=() if draft.confidence is None else tuple(draft.confidence.tolist()),
+            drafter=by.proposer.drafter.name if by and asked else "",
+            tried=asked and self._width.trying,
+            plain_seconds=curve.plain if curve else 0.0,
+        )
+
+    def _learn(self, proposed: Proposed, cycle: Cycle, tokens: Sequence[int]) -> None:
+        """Everyone learns from a cycle: costs, proposers, the policy."""
+        by = proposed.by
+        asked = by.proposer if by and proposed.whole is not None else None
+        depth = self._session.position
+        self._costs.add_verify(depth, cycle.width, cycle.verify_seconds + cycle.accept_seconds)
+        if asked and asked.priced_as:
+            self._costs.add_draft(depth, asked.priced_as, cycle.draft_seconds)
+        for each in self._proposers:
+            each.learn(proposed.whole if each is asked else None, cycle.width, tokens)
+        self._width.observe(cycle)
+        self.stats.cycles.append(cycle)

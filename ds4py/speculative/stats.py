@@ -18,6 +18,14 @@ class Cycle(NamedTuple):
     verify_seconds: float
     accept_seconds: float
     confidence: tuple[float, ...] = ()  # the drafter's, of the verified proposals
+    drafter: str = ""  # who was asked for proposals
+    tried: bool = False  # not expected to pay: there to find out, or to learn a cost
+    plain_seconds: float = 0.0  # what a plain step costs there; 0 where that is not known
+
+    @property
+    def seconds(self) -> float:
+        """All of the cycle."""
+        return self.draft_seconds + self.verify_seconds + self.accept_seconds
 
 
 class Milliseconds(NamedTuple):
@@ -114,6 +122,30 @@ class Speculation:
         return [fmean(each) if each else 0.0 for each in found] if any(found) else []
 
     @property
+    def drafters(self) -> dict[str, int]:
+        """Cycles by who was asked for proposals."""
+        return dict(Counter(cycle.drafter for cycle in self.cycles if cycle.drafter))
+
+    @property
+    def tried_ms(self) -> float:
+        """Time lost to finding out: what tries took beyond plain decoding of the same tokens."""
+        tried = (each for each in self.cycles if each.tried and each.plain_seconds)
+        return 1000 * sum(max(0.0, each.seconds - (each.accepted + 1) * each.plain_seconds) for each in tried)
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Of the cycles alone."""
+        return rate(sum(cycle.accepted + 1 for cycle in self.cycles), sum(cycle.seconds for cycle in self.cycles))
+
+    @property
+    def plain_tokens_per_second(self) -> float:
+        """What plain decoding would have had, by the engine's median costs; 0 where they are not known."""
+        known = [cycle for cycle in self.cycles if cycle.plain_seconds]
+        return rate(
+            sum(each.accepted + 1 for each in known), sum((each.accepted + 1) * each.plain_seconds for each in known)
+        )
+
+    @property
     def draft_ms(self) -> Milliseconds:
         """Time of the drafts."""
         return Milliseconds.of(cycle.draft_seconds for cycle in self.cycles)
@@ -142,6 +174,7 @@ class Speculation:
         return {
             "drafter": self.drafter,
             "cycles": len(self.cycles),
+            "drafters": self.drafters,
             **{name: getattr(self, name) for name in COUNTS + RATES + LISTS},
             **{name: getattr(self, name)._asdict() for name in TIMES},
         }
@@ -151,7 +184,7 @@ class Speculation:
 
 
 COUNTS = ("plain_cycles", "drafted", "accepted")
-RATES = ("acceptance", "survival", "emitted_per_cycle")
+RATES = ("acceptance", "survival", "emitted_per_cycle", "tried_ms", "tokens_per_second", "plain_tokens_per_second")
 LISTS = (
     "widths",
     "accepted_histogram",
@@ -163,6 +196,11 @@ LISTS = (
     "verify_ms_by_width",
 )
 TIMES = ("draft_ms", "verify_ms", "accept_ms")
+
+
+def rate(tokens: int, seconds: float) -> float:
+    """Tokens a second; 0 in no time."""
+    return tokens / seconds if seconds else 0.0
 
 
 def ratio(part: int, whole: int) -> float:

@@ -59,7 +59,7 @@ def generate(
     All cycles are whole: neither the end of the text nor its length cuts the last one's proposals, so that tokens per
     cycle are those of endless text.
     """
-    loop = Loop(session, Request.of(sampling), drafter, Fixed(WIDTH))
+    loop = Loop(session, Request.of(sampling), [drafter], Fixed(WIDTH))
     stops = session.tokenizer.stop_ids
     session.anchor = anchor
     tokens: list[int] = []

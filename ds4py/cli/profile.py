@@ -1,0 +1,112 @@
+"""`ds4py profile`: what steps cost on this machine, and where speculation pays."""
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from ds4py.cli import exits
+from ds4py.cli.model import open_engine
+from ds4py.cli.options import add_engine_flags, add_output_flags, number
+from ds4py.cli.progress import Bar
+from ds4py.cli.table import table
+
+if TYPE_CHECKING:
+    from ds4py import Engine
+    from ds4py.profile import Depth, Profile
+
+DESCRIPTION = """\
+Measures, warm and at each depth, a verify of every width k (the anchor and k proposals), a draft and a plain step, and
+prints what follows: the survival (of a proposal, given those before it) at which each width is as fast as plain
+decoding, and the speed to expect at a survival. The costs are kept: `--width auto` starts from them."""
+
+DEPTHS = (0, 4096)
+SURVIVALS = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Adds the command and its flags."""
+    parser = commands.add_parser(
+        "profile",
+        help="measure where speculation pays",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("-m", "--model", metavar="FILE", help="target model (GGUF); default: an embedded tiny pair")
+    parser.add_argument("-md", "--drafter", metavar="FILE", help="DSpark drafter of the target (GGUF)")
+    parser.add_argument(
+        "--depth", type=depths, metavar="N,...", help="tokens before the step (default: 0, and 4096 where that fits)"
+    )
+    parser.add_argument("--rounds", type=number(int, 3), default=7, metavar="N", help="steps of each kind (default: 7)")
+    parser.add_argument("--plot", metavar="FILE", help="draw it (PNG, SVG, PDF); needs matplotlib")
+    add_engine_flags(parser)
+    add_output_flags(parser)
+
+
+def depths(text: str) -> list[int]:
+    """Converts `0,4096`."""
+    return [number(int, 0)(part) for part in text.split(",")]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measures and prints; returns the exit code."""
+    from ds4py.profile import measure
+    from ds4py.profile.measure import ROWS
+    from ds4py.profile.plot import plot
+
+    with open_engine(args, args.model, args.drafter) as engine:
+        chosen = args.depth or [each for each in DEPTHS if each <= engine.context_length - ROWS]
+        with Bar("measuring", quiet=args.quiet) as bar:
+            profile = measure(engine, chosen, rounds=args.rounds, progress=bar.update)
+        if args.plot:
+            plot(profile, args.plot, title(engine))
+        if args.json:
+            print(json.dumps(summary(engine, profile)))
+        else:
+            show(engine, profile)
+    return exits.OK
+
+
+def title(engine: "Engine") -> str:
+    """What was measured, in one line."""
+    return f"{engine.name} on {engine.device}, {engine.threads} threads"
+
+
+def summary(engine: "Engine", profile: "Profile") -> dict[str, Any]:
+    """The object that `--json` prints."""
+    return {
+        "model": {"name": engine.name, "path": str(engine.path), "embedded": engine.embedded},
+        "drafter": engine.drafter and engine.drafter.path,
+        "device": engine.device,
+        "threads": engine.threads,
+        **profile.as_dict(),
+    }
+
+
+def show(engine: "Engine", profile: "Profile") -> None:
+    """Prints the tables."""
+    print(title(engine))
+    for depth in profile.depths:
+        draft = "no drafter" if depth.draft_ms is None else f"a draft {depth.draft_ms:.2f} ms"
+        print(f"\ndepth {depth.depth}: a plain step {depth.plain_ms:.2f} ms, {draft}")
+        print(table(cost_table(depth)))
+        print()
+        print(table(speed_table(depth)))
+
+
+def cost_table(depth: "Depth") -> list[list[str]]:
+    """By width: its verify, also in plain steps, and from which survival on it pays."""
+    lines = [["width", "verify ms", "of plain", "pays from survival"]]
+    for k, (ms, even) in enumerate(zip(depth.verify_ms, [None, *depth.break_even], strict=True)):
+        pays = "" if k == 0 else "never" if even is None else f"{even:.2f}"
+        lines.append([str(k), f"{ms:.2f}", f"{ms / depth.plain_ms:.2f}", pays])
+    return lines
+
+
+def speed_table(depth: "Depth") -> list[list[str]]:
+    """By survival: the best width, tokens a second with it, and how many times as fast as plain."""
+    lines = [["survival", "best width", "tokens/s", "of plain"]]
+    for survival in SURVIVALS:
+        width, rate = depth.speed(survival)
+        lines.append([f"{survival:.1f}", str(width), f"{rate:.1f}", f"{rate * depth.plain_ms / 1000:.2f}"])
+    return lines

@@ -1,0 +1,115 @@
+"""Measuring: verifies of every width, drafts and plain steps take turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ds4py.errors import RequestError
+from ds4py.profile.outlook import Depth
+from ds4py.speculative import PromptLookupDrafter
+from ds4py.speculative.dspark import DSparkDrafter
+
+if TYPE_CHECKING:
+    from ds4py.engine import Engine
+    from ds4py.session import Session
+
+ROUNDS = 7
+ROWS = 16
+"""Positions that a step may need beyond the depth."""
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The costs of an engine at some depths."""
+
+    depths: tuple[Depth, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values; times in milliseconds."""
+        return {"depths": [each.as_dict() for each in self.depths]}
+
+
+def measure(
+    engine: Engine, depths: Sequence[int] = (0,), *, rounds: int = ROUNDS, progress: Progress | None = None
+) -> Profile:
+    """Runs `rounds` of every step at each depth, warm, and takes medians; the engine's own costs learn from them.
+
+    The ids are random, so that rows choose their experts by chance; those of real text share more of them.
+    Raises RequestError for a depth that does not fit the model's context, Cancelled.
+    """
+    for depth in depths:
+        if not 0 <= depth <= engine.context_length - ROWS:
+            raise RequestError(
+                f"depth is {depth}, wanted 0 to {engine.context_length - ROWS}: the model has {engine.context_length} "
+                "positions"
+            )
+    report = progress or (lambda _: None)
+    done = []
+    for i, depth in enumerate(depths):
+        report(i / len(depths))
+        done.append(_at(engine, depth, rounds, lambda part, i=i: report((i + part) / len(depths))))  # type: ignore[misc]
+    report(1.0)
+    return Profile(tuple(done))
+
+
+def _at(engine: Engine, depth: int, rounds: int, report: Progress) -> Depth:
+    """The costs at one depth. Sessions with and without the drafter take turns as well."""
+    with engine.session(context=depth + ROWS, drafter=False) as plain, engine.session(context=depth + ROWS) as drafting:
+        for session in (plain, drafting):
+            _fill(session, depth)
+        times: dict[int | str, list[float]] = {}
+        steps = list(_steps(engine, plain, drafting))
+        for turn in range(rounds + 1):  # the first builds what the others find
+            for name, step in steps:
+                seconds = _timed(step)
+                if turn:
+                    times.setdefault(name, []).append(seconds)
+                    _teach(engine, depth, name, seconds)
+            report((turn + 1) / (rounds + 1))
+    found = {name: 1000 * median(each) for name, each in times.items()}
+    verify = tuple(ms for name, ms in found.items() if isinstance(name, int))
+    return Depth(depth, verify, found["plain"], found.get("draft"))
+
+
+def _steps(engine: Engine, plain: Session, drafting: Session) -> Iterator[tuple[int | str, Callable[[], object]]]:
+    """Every step that is timed: a width, "plain" or "draft". None of them changes the state."""
+    widths = engine.drafter.block if engine.drafter else PromptLookupDrafter().length
+    ids = _ids(engine, widths, seed=2)
+    yield "plain", lambda: plain.verify()
+    for k in range(widths + 1):
+        yield k, lambda k=k: drafting.verify(ids[:k])  # type: ignore[misc]
+    if engine.drafter:
+        yield "draft", lambda: drafting.draft()
+
+
+def _teach(engine: Engine, depth: int, name: int | str, seconds: float) -> None:
+    if isinstance(name, int):
+        engine.costs.add_verify(depth, name, seconds)
+    elif name == "draft":
+        engine.costs.add_draft(depth, DSparkDrafter.name, seconds)
+
+
+def _fill(session: Session, depth: int) -> None:
+    """A state of `depth` tokens and an anchor."""
+    ids = _ids(session, depth + 1, seed=1)
+    if depth:
+        session.prefill(ids[:-1])
+    session.anchor = int(ids[-1])
+
+
+def _ids(of: Engine | Session, count: int, seed: int) -> np.ndarray[Any, np.dtype[np.int32]]:
+    return np.random.default_rng(seed).integers(0, of.tokenizer.vocab_size, count, np.int32)
+
+
+def _timed(step: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    step()
+    return time.perf_counter() - started

@@ -1,0 +1,81 @@
+"""How likely proposals are accepted, learned from the cycles of one request.
+
+Each estimate is P(proposal i is accepted | those before it are), and of the past only: what a block's confidences add
+comes in after it has been drafted (`Confident.of`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+PRIOR, PRIOR_WEIGHT = 0.5, 2.0
+"""What a request starts with, and how many judged proposals that is worth."""
+MEMORY = 0.85
+"""What a cycle leaves of the evidence before it."""
+FRESH, LATER = 0.6, 0.3
+"""Weight of a block's confidences: where nothing was drafted for a while, and where drafts follow each other."""
+RATE, MOST_SHIFT = 0.2, 3.0
+"""Of the calibration: its step, and its limit, in logits."""
+SUREST = 0.98
+
+
+class Observed:
+    """From outcomes alone, alike at all positions: accepted of judged proposals, the recent ones for more."""
+
+    def __init__(self, prior: float = PRIOR) -> None:
+        self._prior = prior
+        self._accepted = self._judged = 0.0
+
+    def expected(self, count: int) -> list[float]:
+        """The same for each of `count` proposals."""
+        rate = (self._accepted + self._prior * PRIOR_WEIGHT) / (self._judged + PRIOR_WEIGHT)
+        return [min(rate, SUREST)] * count
+
+    def judged(self, width: int, accepted: int) -> None:
+        """Learns from a cycle: counts the accepted ones of `width`, and the first that was not."""
+        self._accepted = MEMORY * self._accepted + accepted
+        self._judged = MEMORY * self._judged + accepted + (accepted < width)
+
+
+class Confident:
+    """From the drafter's confidences, whose logits are shifted to fit the outcomes.
+
+    What it expects is the moving average of the blocks before, position by position.
+    """
+
+    def __init__(self) -> None:
+        self._shift = 0.0
+        self._mean: list[float] = []
+        self._idle = True
+
+    def of(self, confidence: Sequence[float]) -> list[float]:
+        """A block's confidences, calibrated."""
+        return [_shifted(each, self._shift) for each in confidence]
+
+    def expected(self, count: int) -> list[float]:
+        """The averages for `count` proposals; a position that no block had is like the one before it."""
+        known = self._mean or [PRIOR]
+        return [known[min(i, len(known) - 1)] for i in range(count)]
+
+    def drafted(self, confidence: Sequence[float], width: int, accepted: int) -> None:
+        """Learns from a cycle: the block's confidences, and the outcomes of the `width` that were verified."""
+        now, weight = self.of(confidence), FRESH if self._idle else LATER
+        for i, each in enumerate(now):
+            if i == len(self._mean):
+                self._mean.append(each)
+            self._mean[i] += weight * (each - self._mean[i])
+        for i in range(min(accepted + 1, width)):
+            self._shift += RATE * ((i < accepted) - now[i])
+        self._shift = max(-MOST_SHIFT, min(MOST_SHIFT, self._shift))
+        self._idle = False
+
+    def idle(self) -> None:
+        """A cycle for which it drafted nothing: its averages grow old."""
+        self._idle = True
+
+
+def _shifted(confidence: float, shift: float) -> float:
+    """The confidence whose logit is `shift` more."""
+    odds = math.exp(shift) * confidence
+    return min(odds / (odds + 1 - confidence), SUREST) if odds else 0.0

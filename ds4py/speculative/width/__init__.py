@@ -1,0 +1,26 @@
+"""How many proposals a cycle verifies: one policy a file, behind one interface."""
+
+from __future__ import annotations
+
+from ds4py.errors import RequestError
+from ds4py.speculative.width.auto import Auto
+from ds4py.speculative.width.base import MOST, Width
+from ds4py.speculative.width.breaker import Breaker
+from ds4py.speculative.width.confidence import Confidence
+from ds4py.speculative.width.ewma import Ewma
+from ds4py.speculative.width.fixed import Fixed
+from ds4py.speculative.width.staged import Staged
+
+__all__ = ["MOST", "POLICIES", "Auto", "Breaker", "Confidence", "Ewma", "Fixed", "Staged", "Width", "as_width"]
+
+POLICIES: dict[str, type[Width]] = {"auto": Auto, "confidence": Confidence, "ewma": Ewma, "staged": Staged}
+"""Policies that have a name."""
+
+
+def as_width(width: int | str | Width) -> Width:
+    """A number is a fixed width, a name the policy of that name. Raises RequestError for what is neither."""
+    if isinstance(width, str):
+        if width not in POLICIES:
+            raise RequestError(f"width is {width!r}, wanted a number, {', '.join(map(repr, POLICIES))} or a policy")
+        return POLICIES[width]()
+    return width if isinstance(width, Width) else Fixed(width)

@@ -1,0 +1,49 @@
+"""The account of the time that speculation may lose."""
+
+from __future__ import annotations
+
+SHARE = 0.01
+"""Of the time of plain decoding: may be lost in the long run, so that drafting can be tried again."""
+MOST, DEBT = 4.0, 2.0
+"""Prices of a try: what can be saved up, and how far bad luck may overdraw while drafting promises to pay."""
+FIRST_GAP, LAST_GAP = 4, 64
+"""Plain cycles between tries: each that shows nothing doubles them."""
+
+
+class Account:
+    """Of one request: speculation that wins pays in, speculation that loses is paid from it, and so are tries.
+
+    It starts with the price of one try, so that a request takes at most 1 + SHARE of the time of plain decoding and a
+    few tries. Times are the medians of such cycles rather than those of this one: a stall of the machine is nobody's
+    loss.
+    """
+
+    def __init__(self) -> None:
+        self._balance: float | None = None
+        self._gap, self._waited = FIRST_GAP, FIRST_GAP
+
+    def allows_try(self, price: float) -> bool:
+        """Whether drafting, which does not promise to pay, can be tried for this many seconds now."""
+        return self._waited >= self._gap and self._at(price) >= price
+
+    def allows(self, price: float) -> bool:
+        """Whether drafting that promises to pay has kept its promises so far."""
+        return self._at(price) >= -DEBT * price
+
+    def plain(self, seconds: float) -> None:
+        """Books a plain cycle."""
+        self._waited += 1
+        if self._balance is not None:
+            self._balance += SHARE * seconds
+
+    def drafted(self, plain: float, taken: float, price: float, *, tried: bool) -> None:
+        """Books another: seconds that plain decoding would take for its tokens, its own, and the price of a try."""
+        balance = self._at(price) + SHARE * plain + plain - taken
+        self._balance = min(balance, MOST * price)
+        self._gap = min(2 * self._gap, LAST_GAP) if tried else FIRST_GAP
+        self._waited = 0
+
+    def _at(self, price: float) -> float:
+        if self._balance is None:
+            self._balance = price
+        return self._balance

@@ -1,0 +1,72 @@
+"""The width that measured costs and the request's own acceptance make the fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ds4py.speculative.costs import Curve
+from ds4py.speculative.expected import worthwhile
+from ds4py.speculative.stats import Cycle
+from ds4py.speculative.width.account import Account
+from ds4py.speculative.width.base import Offer, Width
+
+
+class Auto(Width):
+    """Most expected tokens a second, E(k) / (D + V(k)), over all widths; 0 where that is plain decoding.
+
+    Whether drafting is worth its D is decided before, from the cycles before. Where it is not, a try now and then finds
+    out whether that has changed, within an `Account` of what may be lost. Inside a block that was drafted, proposals
+    join from left to right as `worthwhile` finds them. While the costs of some widths are unknown, cycles take these.
+    """
+
+    def __init__(self) -> None:
+        self._account = Account()
+        self._offer: Offer | None = None
+        self._try = False
+
+    def start(self) -> Auto:
+        """A new account."""
+        return Auto()
+
+    @property
+    def trying(self) -> bool:
+        """Whether the cycle at hand was not expected to pay, and is there to find out or to learn a cost."""
+        return self._try
+
+    def choose(self, offer: Offer) -> int:
+        """The best width where drafting promises to pay, all there are where `admit` will be asked; else 0 or a try."""
+        self._offer, self._try = offer, False
+        if offer.unknown is not None or offer.curve is None:
+            self._try = bool(offer.unknown)
+            return offer.unknown or 0
+        best, rate = offer.best
+        price = price_of(offer.curve)
+        pays = best > 0 and rate * offer.curve.plain > 1
+        if not (self._account.allows(price) if pays else self._account.allows_try(price)):
+            return 0
+        self._try = not pays
+        return offer.most if offer.confident else max(best, 1)
+
+    def admit(self, offer: Offer, confidence: Sequence[float]) -> int:
+        """What is worth its time, at the rate that drafting or plain decoding has."""
+        if offer.curve is None or offer.unknown is not None:
+            return len(confidence)
+        rate = max(offer.best[1], 1 / offer.curve.plain)
+        return worthwhile(confidence, offer.expected, offer.curve.verify, rate, len(confidence))
+
+    def observe(self, cycle: Cycle) -> None:
+        """Books the cycle; those that learn costs are free."""
+        offer = self._offer
+        if offer is None or offer.curve is None or offer.unknown is not None:
+            return
+        plain = offer.curve.plain * (cycle.accepted + 1)
+        if cycle.draft_seconds or cycle.width:
+            taken = (offer.curve.draft if cycle.draft_seconds else 0.0) + offer.curve.verify[cycle.width]
+            self._account.drafted(plain, taken, price_of(offer.curve), tried=self._try)
+        else:
+            self._account.plain(plain)
+
+
+def price_of(curve: Curve) -> float:
+    """Seconds that a try adds to a plain step: a draft, and the least verify."""
+    return curve.draft + curve.verify[1] - curve.verify[0]
