@@ -1,30 +1,37 @@
-"""What speculation brings at a given acceptance, whatever the drafter is worth: its proposals are replaced.
+"""What speculation brings at a given acceptance, by width, whatever the drafter is worth: its proposals are replaced.
 
-Usage: acceptance.py [-m TARGET.gguf -md DRAFTER.gguf] [-t THREADS] [-n 64] [--acceptance 0.5,0.7,0.9] [--rounds 5]
-                     [--json FILE]
-The text is what plain decoding says after a few random ids. Every cycle drafts a block and pays for it, but proposes
-the text itself, each token with the given probability and else another. Plain decoding and every acceptance take
-turns; times are of decoding alone. Without -m it runs the embedded pair.
+Usage: acceptance.py [-m TARGET.gguf -md DRAFTER.gguf] [-t THREADS] [-n 64] [--acceptance 0,0.1,...,1]
+                     [--widths auto,1,2,3,4,5] [--switch 0] [--rounds 3] [--json FILE]
+The text is what plain decoding says after a few random ids. Every draft is paid for, but what is proposed is the text
+itself, each token with the given probability and else another, and without confidences. Plain decoding and all widths
+take turns; times are of decoding alone, and costs are measured once before. Ratios are means of logarithms over the
+rounds. --switch N adds a text whose acceptance changes between 0.9 and 0.2 every N tokens, and a policy that knows it:
+the best width of each. Without -m it runs the embedded pair.
 """
 
 import argparse
 import json
-import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean, geometric_mean
 from typing import Any
 
 import numpy as np
-from arguments import positive, share
+from arguments import position, positive, share
 from machine import print_header
 from rows import random_ids
 
 from ds4py import Engine, RequestError, Sampling, Session
-from ds4py.speculative import Draft, Request
+from ds4py.profile import measure
+from ds4py.speculative import Draft, Fixed, Offer, Request, Width, as_width
 
 PROMPT = 32
 GREEDY = Sampling(temperature=0)
+HIGH, LOW = 0.9, 0.2
+
+Acceptance = Callable[[int], float]
+"""By the number of tokens generated before."""
 
 
 class Simulated:
@@ -32,7 +39,7 @@ class Simulated:
 
     name = "simulated"
 
-    def __init__(self, text: Sequence[int], acceptance: float, seed: int) -> None:
+    def __init__(self, text: Sequence[int], acceptance: Acceptance, seed: int) -> None:
         self.text, self.acceptance, self.rng = np.array(text, np.int32), acceptance, np.random.default_rng(seed)
 
     def propose(self, session: Session, request: Request, width: int) -> Draft:
@@ -40,23 +47,93 @@ class Simulated:
         block = len(session.draft())
         first = len(session.history())
         tokens = self.text[first : first + min(block, width)].copy()
-        wrong = self.rng.random(len(tokens)) >= self.acceptance
+        wrong = self.rng.random(len(tokens)) >= self.acceptance(first - PROMPT)
         tokens[wrong] ^= 1
         return Draft.point_mass(tokens)
 
 
+class Knowing(Width):
+    """Takes the best width of the acceptance that there is; it knows when that changes."""
+
+    def __init__(self, widths: Sequence[int], length: int, session: Session) -> None:
+        self.widths, self.length, self.session = widths, length, session
+
+    def choose(self, offer: Offer) -> int:
+        """By where the text is."""
+        return self.widths[phase(self.session.position + 1 - PROMPT, self.length)]
+
+
+def phase(generated: int, length: int) -> int:
+    """0 where acceptance is high, 1 where it is low."""
+    return generated // length % 2
+
+
 @dataclass
 class Found:
-    """Of one acceptance (None is plain decoding): seconds a token by round, tokens a cycle by round."""
+    """Of one acceptance and width (None is plain decoding): seconds a token and tokens a cycle, by round."""
 
-    acceptance: float | None
+    acceptance: str
+    width: str | None
     seconds: list[float] = field(default_factory=list)
     per_cycle: list[float] = field(default_factory=list)
 
+    def times(self, other: "Found") -> float:
+        """How many times as fast as the other."""
+        return geometric_mean(b / a for a, b in zip(self.seconds, other.seconds, strict=True))
+
+
+@dataclass
+class Case:
+    """One row of the table: an acceptance, plain decoding and the widths."""
+
+    name: str
+    acceptance: Acceptance
+    plain: Found
+    found: dict[str, Found]
+
+    @classmethod
+    def of(cls, name: str, acceptance: Acceptance, widths: Sequence[str]) -> "Case":
+        """Nothing measured yet."""
+        return cls(name, acceptance, Found(name, None), {each: Found(name, each) for each in widths})
+
     @property
-    def rate(self) -> float:
-        """Tokens a second, the rounds' median."""
-        return 1 / statistics.median(self.seconds)
+    def best(self) -> int:
+        """The fixed width that was fastest; 0 where plain decoding was."""
+        fixed = {int(name): each.times(self.plain) for name, each in self.found.items() if name.isdigit()}
+        best = max(fixed, key=lambda width: fixed[width], default=0)
+        return best if fixed and fixed[best] > 1 else 0
+
+
+class Runs:
+    """Generates one text again and again."""
+
+    def __init__(self, session: Session, tokens: int) -> None:
+        self.session = session
+        self.text = plain_text(session, tokens)
+
+    def measure(self, case: Case, rounds: int, policies: dict[str, Width]) -> None:
+        """All widths of a case, in turn."""
+        for number in range(rounds):
+            turn: list[tuple[Found, Width]] = [(case.plain, Fixed(0))]
+            turn += [(case.found[name], policies[name]) for name in case.found]
+            for found, width in turn if number % 2 == 0 else reversed(turn):
+                self.run(found, Simulated(self.text, case.acceptance, number), width)
+
+    def run(self, found: Found, drafter: Simulated, width: Width) -> None:
+        """One generation of the text; raises RequestError where it says something else."""
+        self.session.rewind(0)
+        draft = "off" if found.width is None else drafter
+        tokens = len(self.text) - PROMPT
+        for _ in self.session.generate(
+            self.text[:PROMPT], max_tokens=tokens, sampling=GREEDY, draft=draft, width=width
+        ):
+            pass
+        if self.session.history().tolist() != list(self.text):
+            raise RequestError(
+                "speculation said something else than plain decoding: run where they are the same, on the CPU"
+            )
+        found.seconds.append(self.session.stats.generate_seconds / self.session.stats.generated_tokens)
+        found.per_cycle.append(self.session.stats.speculation.emitted_per_cycle)
 
 
 def plain_text(session: Session, tokens: int) -> list[int]:
@@ -71,32 +148,59 @@ def plain_text(session: Session, tokens: int) -> list[int]:
     return text
 
 
-def run(session: Session, text: Sequence[int], found: Found, seed: int) -> None:
-    """One generation of the text; raises RequestError where it says something else."""
-    session.rewind(0)
-    draft = "off" if found.acceptance is None else Simulated(text, found.acceptance, seed)
-    for _ in session.generate(text[:PROMPT], max_tokens=len(text) - PROMPT, sampling=GREEDY, draft=draft):
-        pass
-    if session.history().tolist() != list(text):
-        raise RequestError(
-            "speculation said something else than plain decoding: run where they are the same, on the CPU"
-        )
-    found.seconds.append(session.stats.generate_seconds / session.stats.generated_tokens)
-    found.per_cycle.append(session.stats.speculation.emitted_per_cycle)
+def teach(engine: Engine) -> None:
+    """Measures the costs; what the simulated drafter costs is a draft."""
+    profile = measure(engine, [0])
+    for _ in range(3):
+        engine.costs.add_draft(0, Simulated.name, (profile.depths[0].draft_ms or 0) / 1000)
+    depth = profile.depths[0]
+    print("verify   " + " ".join(f"{ms:.1f}" for ms in depth.verify_ms) + f" ms, draft {depth.draft_ms or 0:.1f} ms")
 
 
-def table(all_found: Sequence[Found]) -> str:
-    """Markdown: tokens a cycle and a second, and how many times as fast as plain, with the rounds' range."""
-    plain = all_found[0]
-    lines = ["| acceptance | tokens/cycle | tokens/s | of plain |", "|---|---|---|---|"]
-    for found in all_found:
-        ratios = sorted(p / s for p, s in zip(plain.seconds, found.seconds, strict=True))
-        name = "plain" if found.acceptance is None else f"{found.acceptance:g}"
-        lines.append(
-            f"| {name} | {statistics.fmean(found.per_cycle):.2f} | {found.rate:.2f} | {found.rate / plain.rate:.2f} "
-            f"({ratios[0]:.2f}..{ratios[-1]:.2f}) |"
-        )
-    return "\n".join(lines)
+def head(widths: Sequence[str]) -> str:
+    """The table's first lines: speeds are in plain decoding's."""
+    names = [f"width {each}" if each.isdigit() else each for each in widths]
+    columns = ["acceptance", "plain tokens/s", *names, "auto of the best width", "tokens/cycle, auto"]
+    return "| " + " | ".join(columns) + " |\n|" + "---|" * len(columns)
+
+
+def line(case: Case, against: float | None = None) -> str:
+    """A row; `against` is what auto is compared with, None is the best of plain decoding and the fixed widths."""
+    cells = [case.name, f"{1 / fmean(case.plain.seconds):.2f}"]
+    cells += [f"{each.times(case.plain):.2f}" for each in case.found.values()]
+    if "auto" in case.found:
+        auto = case.found["auto"]
+        best = case.found[str(case.best)] if case.best else case.plain
+        cells += [f"{against or auto.times(best):.2f}", f"{fmean(auto.per_cycle):.2f}"]
+    return "| " + " | ".join(cells) + " |"
+
+
+def cases(args: argparse.Namespace) -> Iterator[Case]:
+    """Constant acceptances."""
+    for each in args.acceptance:
+        yield Case.of(f"{each:g}", lambda _, each=each: each, args.widths)  # type: ignore[misc]
+
+
+def switching(runs: Runs, args: argparse.Namespace, done: Sequence[Case]) -> Case:
+    """The text that changes, beside the policy that knows it."""
+    best = [next(case.best for case in done if case.name == f"{each:g}") for each in (HIGH, LOW)]
+    case = Case.of(
+        f"{HIGH:g} / {LOW:g}", lambda n: (HIGH, LOW)[phase(n, args.switch)], ["auto", f"knowing {best[0]}/{best[1]}"]
+    )
+    knowing = Knowing(best, args.switch, runs.session)
+    runs.measure(case, args.rounds, dict(zip(case.found, (as_width("auto"), knowing), strict=True)))
+    return case
+
+
+def widths(text: str) -> list[str]:
+    """Numbers and names of policies."""
+    names = text.split(",")
+    for name in names:
+        try:
+            as_width(int(name) if name.isdigit() else name)
+        except RequestError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+    return names
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -107,13 +211,17 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("-t", "--threads", type=positive)
     parser.add_argument("-n", "--tokens", type=positive, default=64)
     parser.add_argument(
-        "--acceptance", type=lambda text: [share(each) for each in text.split(",")], default=[0.5, 0.7, 0.9]
+        "--acceptance", type=lambda text: [share(each) for each in text.split(",")], default=[i / 10 for i in range(11)]
     )
-    parser.add_argument("--rounds", type=positive, default=5)
+    parser.add_argument("--widths", type=widths, default=widths("auto,1,2,3,4,5"))
+    parser.add_argument("--switch", type=position, default=0)
+    parser.add_argument("--rounds", type=positive, default=3)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args(given)
     if args.model and not args.drafter:
         parser.error("a model (-m) needs its drafter (-md): drafts are paid for")
+    if args.switch and not {HIGH, LOW} <= set(args.acceptance):
+        parser.error(f"--switch needs {HIGH} and {LOW} among --acceptance")
     return args
 
 
@@ -122,17 +230,29 @@ def main(given: Sequence[str] | None = None) -> None:
     args = arguments(given)
     with Engine(args.model, drafter=args.drafter, device="cpu", threads=args.threads) as engine:
         print_header(engine.path, threads=engine.threads, tokens=args.tokens, rounds=args.rounds)
-        print(f"drafter  {engine.drafter}\n", flush=True)
-        all_found = [Found(None), *map(Found, args.acceptance)]
-        with engine.session(context=PROMPT + args.tokens) as session:
-            text = plain_text(session, args.tokens)
-            for number in range(args.rounds):
-                for found in all_found if number % 2 == 0 else reversed(all_found):
-                    run(session, text, found, number)
-    print(table(all_found))
+        print(f"drafter  {engine.drafter}")
+        teach(engine)
+        done: list[Case] = []
+        policies = {name: as_width(int(name) if name.isdigit() else name) for name in args.widths}
+        with engine.session(context=PROMPT + args.tokens + 1) as session:
+            runs = Runs(session, args.tokens)
+            print("\n" + head(args.widths), flush=True)
+            for case in cases(args):
+                runs.measure(case, args.rounds, policies)
+                done.append(case)
+                print(line(case), flush=True)
+            if args.switch:
+                done.append(switching(runs, args, done))
+                print("\n" + head(list(done[-1].found)) + "\n" + line(done[-1], *against_knowing(done[-1])))
     if args.json:
-        values: list[dict[str, Any]] = [{**vars(found), "tokens_per_second": found.rate} for found in all_found]
+        values: list[dict[str, Any]] = [vars(each) for case in done for each in (case.plain, *case.found.values())]
         args.json.write_text(json.dumps(values, indent=1))
+
+
+def against_knowing(case: Case) -> tuple[float]:
+    """How auto fares beside the policy that knows."""
+    auto, knowing = case.found.values()
+    return (auto.times(knowing),)
 
 
 if __name__ == "__main__":

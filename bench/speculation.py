@@ -6,8 +6,8 @@ Usage: speculation.py [-m TARGET] [-md DRAFTER] [--configs plain,width0,dspark1,
        speculation.py --quality -m TARGET ...  questions with known answers, without and with speculation
 
 Without -m it runs the embedded pair. Configurations: plain and lookup have no drafter loaded; dspark drafts, and width0
-has a drafter that it never asks; dspark3 verifies at most 3 proposals, and so does lookup3. The target is opened twice,
-with and without the drafter, so that a device needs room for both.
+has a drafter that it never asks; dspark3 verifies 3 proposals at most, and so does lookup3; auto is the default of
+`ds4py generate`. The target is opened twice, with and without the drafter, so that a device needs room for both.
 
 All configurations take their turn in each round, with one seed. Rates are medians over the rounds, of steady decoding
 (see steady.py); a ratio to plain comes with its range over the rounds. A cycle's times are means over all cycles.

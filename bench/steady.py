@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ds4py import RequestError, Sampling, Session
 from ds4py.cli.replay import first_difference
 from ds4py.speculative import Choice, Cycle, Speculation
+from ds4py.speculative.width import MOST
 
 SPAN_WORDS = 12
 
@@ -24,13 +25,13 @@ class Config(NamedTuple):
 
     Attributes:
         drafted: in the engine that has the drafter.
-        width: None is as many proposals as there are.
+        width: proposals of a cycle, at most, or "auto".
     """
 
     name: str
     draft: Choice
     drafted: bool
-    width: int | None
+    width: int | str
 
 
 def configuration(name: str, block: int | None) -> Config:
@@ -38,18 +39,20 @@ def configuration(name: str, block: int | None) -> Config:
 
     Raises RequestError for a name that there is not, and for one that the drafter cannot do.
     """
-    found = re.fullmatch(r"plain|width0|(lookup|dspark)([1-9]|1[0-5])?", name)
+    found = re.fullmatch(r"plain|width0|auto|(lookup|dspark)([1-9]|1[0-5])?", name)
     if found is None:
         raise RequestError(
-            f"configuration {name!r}: wanted plain, width0, dspark, lookup, or one of the latter two with a width "
-            "such as dspark3"
+            f"configuration {name!r}: wanted plain, auto, width0, dspark, lookup, or one of the latter two with a "
+            "width such as dspark3"
         )
-    drafted = name.startswith(("dspark", "width0"))
-    width = 0 if name == "width0" else int(found[2]) if found[2] else None
+    drafted = name.startswith(("dspark", "width0", "auto"))
+    width = 0 if name == "width0" else int(found[2]) if found[2] else MOST
     if drafted and block is None:
         raise RequestError(f"configuration {name!r}: there is no drafter; give one with -md, or leave it out")
-    if drafted and (width or 0) > (block or 0):
+    if drafted and found[2] and width > (block or 0):
         raise RequestError(f"configuration {name!r}: the drafter proposes {block} tokens, wanted no more than these")
+    if name == "auto":
+        return Config(name, "auto", drafted, "auto")
     choice: Choice = "off" if name == "plain" else "dspark" if drafted else "lookup"
     return Config(name, choice, drafted, width)
 

@@ -78,6 +78,8 @@ class Session:
         self.drafter = drafter
         self.costs = Costs() if costs is None else costs
         self.stats = Stats()
+        self.rewinds = 0
+        """How often the text may have become another than a longer one."""
 
     @property
     def _live(self) -> _native.Session:
@@ -93,7 +95,8 @@ class Session:
     @property
     def position(self) -> int:
         """The frontier: positions in the state. The anchor comes next."""
-        return int(self._live.position)
+        position: int = self._live.position
+        return position
 
     @property
     def tokens(self) -> list[int]:
@@ -113,16 +116,17 @@ class Session:
     def anchor(self, token: int | None) -> None:
         self._anchors = {} if token is None else {self.position: self._checked(token)}
 
-    def history(self) -> npt.NDArray[np.int32]:
-        """Every token so far, int32: those in the state, then the anchor."""
-        return np.append(self._live.tokens, _ids(self._pending()))
+    def history(self, start: int = 0) -> npt.NDArray[np.int32]:
+        """Every token so far from position `start` on, int32: those in the state, then the anchor."""
+        tokens = self._live.tokens[start:]
+        return tokens if self.anchor is None else _joined(tokens, [self.anchor])
 
     def prefill(self, tokens: Ids, *, progress: StepProgress | None = None) -> None:
         """Extends the state by a prompt; progress(done, total) counts its tokens.
 
         Raises RequestError for ids outside the vocabulary or a full context, Cancelled.
         """
-        self._live.prefill(np.append(_ids(self._pending()), _ids(tokens)), progress)
+        self._live.prefill(_joined(self._pending(), _ids(tokens)), progress)
 
     def evaluate(self, tokens: Ids, *, progress: StepProgress | None = None) -> npt.NDArray[np.float32]:
         """Extends the state and returns the logits of every row, float32 [len(tokens), vocab].
@@ -174,7 +178,7 @@ class Session:
 
         Raises RequestError without an anchor, for ids outside the vocabulary or a full context; Cancelled.
         """
-        rows: npt.NDArray[np.float32] = self._live.verify(np.append(np.int32(self._required_anchor()), _ids(tokens)))
+        rows: npt.NDArray[np.float32] = self._live.verify(_joined([self._required_anchor()], _ids(tokens)))
         return rows
 
     def commit(self, accepted: int, token: int | None) -> None:
@@ -191,6 +195,7 @@ class Session:
 
     def rewind(self, position: int, *, progress: StepProgress | None = None) -> None:
         """Shortens the state: at once for the last few rows, by evaluating again from a checkpoint further back."""
+        self.rewinds += 1
         self._live.rewind(position, progress)
         self._anchors = {}
 
@@ -226,15 +231,15 @@ class Session:
         The prompt runs before this returns. Generation ends at the end of text, at a stop string (not emitted), after
         `max_tokens` (None: no limit), or when the context is full. Abandoning the iterator keeps what was generated.
 
-        What is generated follows the policy's distribution exactly, however it is drafted.
+        What is generated follows the policy's distribution exactly, however it is drafted. A seed repeats a sampled
+        text where neither `draft` nor `width` is "auto", which follow measured times.
 
         Args:
             draft: who proposes: "dspark" is the engine's drafter, "lookup" the session's own tokens, "off" nobody
                 (plain decoding), "auto" whichever of the first two promises more where the engine has a drafter, else
                 "off".
             width: proposals verified a cycle, at most: "auto" is what costs and acceptance make the fastest, else a
-                number, "confidence", "ewma", "staged", or a policy of `ds4py.speculative.width`. A width that follows
-                measured times leaves the distribution as it is, but a seed does not repeat a sampled text.
+                number, "confidence", "ewma", "staged", or a policy of `ds4py.speculative.width`.
             accept: "token" judges proposals one by one by rejection sampling, "block" jointly, "match" by drawing from
                 the target and comparing.
             draft_vocab: the shortlist of "dspark", as for `draft`; None is its default.
@@ -295,8 +300,18 @@ def _sampler(sampling: Policy) -> _native.Sampler:
     return sampling if isinstance(sampling, _native.Sampler) else _native.Sampler(sampling.policy())
 
 
+def _joined(first: Ids, then: Ids) -> npt.NDArray[np.int32]:
+    """Both, as the core takes them; faster than numpy's own for a few."""
+    ids = np.empty(len(first) + len(then), np.int32)
+    ids[: len(first)] = first
+    ids[len(first) :] = then
+    return ids
+
+
 def _ids(tokens: Ids) -> npt.NDArray[np.int32]:
     """Token ids as the core takes them. RequestError for anything but whole numbers in range."""
+    if isinstance(tokens, np.ndarray) and tokens.dtype == np.int32:  # the core looks whether they are in the vocabulary
+        return tokens
     ids = np.asarray(tokens)
     if ids.size and (ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() > np.iinfo(np.int32).max):
         raise RequestError(f"tokens hold {ids.dtype} values from {ids.min()} to {ids.max()}, wanted token ids")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,8 @@ class Simulation:
     ) -> None:
         self.width, self.costs, self.acceptance = width.start(), known, acceptance
         self.block, self.sure = block, sure  # sure: how far confidences tell proposals apart; 0 is no confidences
-        self.proposer = Modelled(ScriptedDrafter(lambda _: None))
+        self.proposer = Modelled(ScriptedDrafter(lambda _: self.draft(self.upcoming)))
+        self.upcoming = np.empty(0)
         self.rng = np.random.default_rng(seed)
         self.cycles: list[Cycle] = []
         self.tokens, self.seconds = 0, 0.0
@@ -46,14 +48,15 @@ class Simulation:
 
     def cycle(self, most: int) -> None:
         """One cycle, of which at most `most` proposals can be verified."""
-        session = SimpleNamespace(position=0, drafter=None)
+        session: Any = SimpleNamespace(position=0, drafter=None, history=tuple)
         offer = self.proposer.offer(session, self.costs, most)
         assert offer.curve is not None
-        width = min(self.width.choose(offer), self.block, most) if most else 0
-        chances = self.chances() if width else np.empty(0)
-        draft = self.draft(chances[:width]) if width else None
+        width = min(self.width.choose(offer), most) if most else 0
+        self.upcoming = chances = self.chances()
+        draft = self.proposer.propose(session, None, width) if width else None  # type: ignore[arg-type]
         if draft is not None and draft.confidence is not None:
-            width = self.width.admit(offer, self.proposer.calibrated(draft.confidence.tolist()))
+            width = self.width.admit(offer, self.proposer.calibrated(draft.confidence[:width].tolist()))
+        width = min(width, self.block)
         wrong = np.flatnonzero(self.rng.random(width) >= chances[:width])
         accepted = int(wrong[0]) if len(wrong) else width
         drafted = offer.curve.draft if draft is not None else 0.0

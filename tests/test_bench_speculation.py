@@ -27,7 +27,7 @@ from prompts import CHECKS, KINDS, prompt
 from steady import Cell, Config, Step, Text
 
 GREEDY = Sampling(temperature=0)
-PLAIN = Config("plain", "off", False, None)
+PLAIN = Config("plain", "off", False, 15)
 TARGET, DRAFTER = str(GOLDEN / "tiny-target-f32.gguf"), str(GOLDEN / "tiny-drafter-f32.gguf")
 Capture = pytest.CaptureFixture[str]
 

@@ -128,7 +128,7 @@ class TestGenerate:
         done = cli("generate", "-t", 1, "-p", "hello", "-n", 4)
         assert done.returncode == 0
         assert "drafter: contract dflash, 2 stages, block 5" in done.stderr
-        assert "draft dspark: " in done.stderr
+        assert "draft dspark+lookup: " in done.stderr
 
     def test_stop_text_ends_the_output_before_it(self, generated):
         flags = ("-p", "abc", "-n", 24, "--temp", 0)
@@ -154,7 +154,9 @@ class TestDrafting:
             assert generated(*flags, *more)["ids"] == plain["ids"]
 
     def test_json_tells_what_drafting_did(self, generated):
-        found = generated(*self.PROMPT, "-n", 30, "--temp", 0, "-md", DRAFTER, "--width", 3, "--accept", "block")
+        found = generated(
+            *self.PROMPT, "-n", 30, "--temp", 0, "-md", DRAFTER, "--draft", "dspark", "--width", 3, "--accept", "block"
+        )
         assert found["drafter"]["path"] == str(DRAFTER)
         assert (found["drafter"]["contract"], found["drafter"]["taps"]) == ("dflash", [3, 4, 5])
         speculation = found["speculation"]
@@ -165,7 +167,8 @@ class TestDrafting:
         assert speculation["draft_ms"]["total"] > 0 and speculation["verify_ms"]["median"] > 0
 
     def test_statistics_are_readable(self, cli):
-        done = cli("generate", "-m", TARGET, "-md", DRAFTER, "-t", 1, *self.PROMPT, "-n", 8, "--width", 2, "--temp", 0)
+        flags = ("-m", TARGET, "-md", DRAFTER, "-t", 1, *self.PROMPT, "-n", 8, "--temp", 0)
+        done = cli("generate", *flags, "--draft", "dspark", "--width", 2)
         assert done.returncode == 0
         assert re.search(r"drafter: contract dflash, .*, noise 511, confidence yes, 2.4 MB \(.*drafter", done.stderr)
         assert re.search(r"draft dspark: \d\.\d\d tokens a cycle .* by position \d+% \d+%$", done.stderr, re.MULTILINE)
@@ -176,6 +179,36 @@ class TestDrafting:
         assert "--width 9 is more than the drafter proposes: 5" in cli(*flags, "-md", DRAFTER, "--width", 9).stderr
         assert "--width" not in cli(*flags, "-md", DRAFTER, "--width", 5).stderr
         assert "--width" not in cli(*flags, "--draft", "lookup", "--width", 8).stderr
+
+    def test_policies_by_name(self, generated):
+        flags = (*self.PROMPT, "-n", 30, "--temp", 0)
+        plain = generated(*flags)["ids"]
+        for width in ("auto", "confidence", "ewma", "staged"):
+            found = generated(*flags, "-md", DRAFTER, "--width", width)
+            assert found["ids"] == plain
+            speculation = found["speculation"]
+            assert speculation["drafter"] == "dspark+lookup"
+            assert speculation["tokens_per_second"] > 0 and speculation["tried_ms"] >= 0
+
+    def test_a_breaker_ends_poor_drafting(self, generated):
+        found = generated(
+            *self.PROMPT,
+            "-n",
+            40,
+            "--temp",
+            2,
+            "--seed",
+            1,
+            "-md",
+            DRAFTER,
+            "--draft",
+            "dspark",
+            "--width",
+            2,
+            "--breaker",
+            "0.9/4/64",
+        )
+        assert found["speculation"]["plain_cycles"] > 20
 
     def test_off_decodes_plainly(self, cli):
         done = cli("generate", "-m", TARGET, "-md", DRAFTER, "-t", 1, "-p", "a", "-n", 4, "--draft", "off")
@@ -253,6 +286,9 @@ class TestWrongUsage:
             (["-p", "a", "--unknown"], ["--unknown"]),
             (["-p", "a", "--draft", "mtp"], ["--draft", "lookup"]),
             (["-p", "a", "--width", "16"], ["--width", "between 0 and 15"]),
+            (["-p", "a", "--width", "fast"], ["--width", "'fast' is not a width", "staged"]),
+            (["-p", "a", "--breaker", "0.6"], ["--breaker", "0.60/32/64"]),
+            (["-p", "a", "--breaker", "2/32/64"], ["--breaker", "between 0 and 1"]),
             (["-p", "a", "--draft-vocab", "-1"], ["--draft-vocab"]),
             (["-p", "a", "--accept", "typical"], ["--accept", "block"]),
         ],
@@ -421,7 +457,9 @@ class TestFirstSteps:
     def test_help_names_the_commands(self, cli):
         done = cli("--help")
         assert done.returncode == 0
-        assert all(word in done.stdout for word in ("generate", "inspect", "perplexity", "replay", "exit codes"))
+        assert all(
+            word in done.stdout for word in ("generate", "inspect", "perplexity", "profile", "replay", "exit codes")
+        )
 
     def test_version_is_that_of_the_project(self, cli):
         project = (Path(__file__).parent.parent / "pyproject.toml").read_text()

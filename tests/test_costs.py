@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -107,7 +108,7 @@ def test_what_is_not_costs_is_refused(values: dict) -> None:
 
 
 class TestStore:
-    IDENTITY = {"model": "a", "threads": 2}
+    IDENTITY: ClassVar = {"model": "a", "threads": 2}
 
     @pytest.fixture(autouse=True)
     def fresh(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -150,7 +151,9 @@ class TestStore:
         store.keep(Costs())
         assert not store.path.exists()
 
-    def test_a_directory_that_cannot_be_written_is_no_error(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_a_directory_that_cannot_be_written_is_no_error(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
         (tmp_path / "file").write_text("")
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
         assert self.kept().load().curve(0, None) is None

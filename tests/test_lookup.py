@@ -41,6 +41,11 @@ def search(text: list[int], length: int) -> list[int]:
     return []
 
 
+def continuation(index: Index, length: int) -> list[int]:
+    found = index.continuation(length)
+    return found[0].tolist() if found else []
+
+
 @pytest.mark.parametrize("vocabulary", [2, 3, 12])
 def test_against_a_search_of_the_whole_text(vocabulary: int) -> None:
     """Texts that grow, shrink, and change behind any point."""
@@ -52,7 +57,7 @@ def test_against_a_search_of_the_whole_text(vocabulary: int) -> None:
             del text[int(rng.integers(0, len(text) + 1)) :]
         text += rng.integers(0, vocabulary, rng.integers(0, 9)).tolist()
         index.follow(ids(text))
-        found = index.continuation(6)
+        found = continuation(index, 6)
         assert found == search(text, 6)
         lengths.add(len(found))
     assert lengths == {0, 6}
@@ -61,46 +66,45 @@ def test_against_a_search_of_the_whole_text(vocabulary: int) -> None:
 def test_what_was_taken_back_is_not_found() -> None:
     index = Index()
     index.follow(ids([1, 2, 3, 4, 1, 2, 9, 1, 2]))
-    assert index.continuation(2) == [9, 1]
+    assert continuation(index, 2) == [9, 1]
     index.follow(ids([1, 2, 3, 4, 1, 2]))
-    assert index.continuation(2) == [3, 4]
+    assert continuation(index, 2) == [3, 4]
     index.follow(ids([1, 2]))
-    assert index.continuation(2) == []
+    assert continuation(index, 2) == []
 
 
 def test_the_longest_match_counts_before_the_latest() -> None:
     index = Index()
     index.follow(ids([1, 2, 3, 4, 50, 9, 3, 4, 60, 1, 2, 3, 4]))
-    assert index.continuation(1) == [50]
+    assert continuation(index, 1) == [50]
     index.follow(ids([7, 2, 3, 4, 50, 9, 3, 4, 60, 3, 4]))
-    assert index.continuation(1) == [60]
+    assert continuation(index, 1) == [60]
 
 
 def test_a_period_is_continued() -> None:
     index = Index()
     index.follow(ids([9, 1, 2, 3, 1, 2, 3, 1]))
-    assert index.continuation(7) == [2, 3, 1, 2, 3, 1, 2]
+    assert continuation(index, 7) == [2, 3, 1, 2, 3, 1, 2]
 
 
 def test_following_a_long_text_adds_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     from ds4py.speculative import lookup
 
     looked_at: list[int] = []
-    earlier = lookup.Grams.grow
+    add = lookup.Grams.add
 
-    def grow(self: lookup.Grams, tokens: np.ndarray) -> None:
-        before = len(self._before)
-        earlier(self, tokens)
-        looked_at.append(len(self._before) - before)
+    def counted(self: lookup.Grams, length: int, token: int) -> None:
+        add(self, length, token)
+        looked_at.append(length)
 
-    monkeypatch.setattr(lookup.Grams, "grow", grow)
+    monkeypatch.setattr(lookup.Grams, "add", counted)
     text = np.random.default_rng(0).integers(0, 500, 5000).astype(np.int32)
     index = Index()
     index.follow(text[:4990])
     looked_at.clear()
     for end in range(4991, 5001):
         index.follow(text[:end])
-    assert looked_at == [1] * 30
+    assert looked_at == [length for length in range(4990, 5000) for _ in lookup.SIZES]
 
 
 def test_proposals_of_a_session(engine: Engine) -> None:
@@ -141,7 +145,7 @@ def test_text_is_that_of_plain_decoding(engine: Engine) -> None:
                 session.rewind(0)
                 session.prefill(ROUND * 9)
                 session.rewind(start)
-                pieces = session.generate(max_tokens=budget, sampling=GREEDY, draft=draft)
+                pieces = session.generate(max_tokens=budget, sampling=GREEDY, draft=draft, width=15)
                 found.append([token for piece in pieces for token in piece.tokens])
             assert found[0] == found[1]
             accepted += session.stats.speculation.accepted
@@ -152,3 +156,17 @@ def test_text_is_that_of_plain_decoding(engine: Engine) -> None:
 def test_wrong_lengths(length: int) -> None:
     with pytest.raises(ds4py.RequestError, match="wanted 1 to 15"):
         PromptLookupDrafter(length)
+
+
+def test_a_text_that_was_changed_behind_its_end_is_read_anew(engine: Engine) -> None:
+    """As long as before and with the same last token, but not the same text."""
+    drafter = PromptLookupDrafter(length=2)
+    with engine.session(context=128) as session:
+        for between, wanted in ((60, [60, 3]), (70, [70, 3])):
+            session.rewind(0)
+            session.prefill([1, 2, between, 3, 50, 1])
+            session.anchor = 2
+            draft = drafter.propose(session, REQUEST, 9)
+            assert draft is not None and draft.tokens.tolist() == wanted
+            session.anchor = 90  # instead of the last one
+            assert drafter.propose(session, REQUEST, 9) is None

@@ -11,7 +11,20 @@ import numpy.typing as npt
 import pytest
 
 from ds4py import Sampling, Session, _native
-from ds4py.speculative import Draft, Drafter, DSparkDrafter, ScriptedDrafter
+from ds4py.speculative import (
+    Auto,
+    Breaker,
+    Confidence,
+    Draft,
+    Drafter,
+    DSparkDrafter,
+    Ewma,
+    Fixed,
+    ScriptedDrafter,
+    Staged,
+    Width,
+)
+from ds4py.speculative.width import MOST
 
 KEPT = 3  # tokens that the policy leaves at each step: 27 texts of three tokens
 POLICY = Sampling(temperature=2.0, top_k=KEPT)
@@ -49,21 +62,29 @@ class Truth:
 
 
 def half_right(truth: Truth, start: int) -> Drafter:
-    """Draws two proposals from q = (p + 1/3) / 2 over what the policy keeps: near to p, and not p."""
+    """Draws two proposals from q = (p + 1/3) / 2 over what the policy keeps: near to p, and not p.
+
+    It knows how likely each is accepted, once those before it are drawn.
+    """
     rng = np.random.default_rng(3)
 
     def propose(history: npt.NDArray[np.int32]) -> Draft:
         known = tuple(history[start + 1 :].tolist())
         tokens: list[int] = []
         rows = []
+        confidence: list[float] = []
         for _ in range(2):
             before = (*known, *tokens)
             ids = truth.likely(before)
             q = ((truth.after(before)[ids] + 1 / len(ids)) / 2).astype(np.float32)
             tokens.append(ids[int(_native.draw(q, rng.random()))])
             rows.append((ids, q))
+            confidence.append(float(np.minimum(q, truth.after(before)[ids]).sum()))
         return Draft(
-            np.array(tokens, np.int32), np.array([q for _, q in rows]), np.array([ids for ids, _ in rows], np.int32)
+            np.array(tokens, np.int32),
+            np.array([q for _, q in rows]),
+            np.array([ids for ids, _ in rows], np.int32),
+            np.array(confidence, np.float32),
         )
 
     return ScriptedDrafter(propose)
@@ -85,13 +106,21 @@ def bound(freedom: int) -> float:
     return float(freedom * (1 - spread + 3.09 * spread**0.5) ** 3)
 
 
-def texts(session: Session, start: int, drafter: Drafter, rule: str, count: int) -> Counter[tuple[int, ...]]:
+def texts(
+    session: Session, start: int, drafter: Drafter, rule: str, count: int, width: int | str | Width = MOST
+) -> Counter[tuple[int, ...]]:
     found: Counter[tuple[int, ...]] = Counter()
     for seed in range(count):
         session.rewind(start)
         session.anchor = ANCHOR
         sampling = Sampling(temperature=POLICY.temperature, top_k=KEPT, seed=seed)
-        pieces = session.generate(max_tokens=3, sampling=sampling, draft=drafter, accept=rule)  # type: ignore[arg-type]
+        pieces = session.generate(
+            max_tokens=3,
+            sampling=sampling,
+            draft=drafter,
+            width=width,
+            accept=rule,  # type: ignore[arg-type]
+        )
         found[tuple(itertools.chain.from_iterable(piece.tokens for piece in pieces))] += 1
     return found
 
@@ -109,6 +138,19 @@ def test_three_tokens_follow_the_targets_law(prompted: Session, rule: str) -> No
     assert statistic < bound(freedom)
     # The same counts are far from a law that is only near the target's.
     assert chi_square(found, flattened(law))[0] > bound(freedom)
+
+
+@pytest.mark.parametrize(
+    "width",
+    [Auto(), Confidence(), Confidence([0.9, 0.7]), Ewma(), Staged(), Breaker(Fixed(2), 0.9, 2, 1)],
+    ids=["auto", "confidence", "sure", "ewma", "staged", "breaker"],
+)
+def test_every_width_keeps_the_law(prompted: Session, width: Width) -> None:
+    start = prompted.position
+    truth = Truth(prompted)
+    law = truth.law()
+    statistic, freedom = chi_square(texts(prompted, start, half_right(truth, start), "token", 1000, width), law)
+    assert statistic < bound(freedom)
 
 
 def flattened(law: Law) -> Law:

@@ -46,7 +46,7 @@ class TestEndings:
         found = []
         for draft in self.DRAFTS:
             prompted.rewind(len(PROMPT))
-            pieces = list(prompted.generate(sampling=GREEDY, draft=draft, **request))
+            pieces = list(prompted.generate(sampling=GREEDY, draft=draft, width=15, **request))
             found.append(Outcome.of(prompted, pieces))
         assert all(each.same(found[0]) for each in found)
         return found[0]
@@ -85,7 +85,7 @@ class TestEndings:
         with pair.session(context=len(PROMPT) + room) as session:
             for draft in ("off", "dspark", "lookup", oracle()):
                 session.rewind(0)
-                pieces = list(session.generate(PROMPT, sampling=GREEDY, draft=draft))
+                pieces = list(session.generate(PROMPT, sampling=GREEDY, draft=draft, width=15))
                 assert (ids_of(pieces), pieces[-1].finish_reason) == (CONTINUATION[:room], "length")
                 session.logits()
                 assert session.tokens == PROMPT + CONTINUATION[:room]
@@ -96,7 +96,7 @@ class TestEndings:
         first = ids_of([next(stream) for _ in range(taken)])
         stream.close()
         assert [*prompted.tokens, prompted.anchor] == PROMPT + first
-        rest = ids_of(list(prompted.generate(max_tokens=20, sampling=GREEDY, draft="dspark")))
+        rest = ids_of(list(prompted.generate(max_tokens=20, sampling=GREEDY, draft="dspark", width=15)))
         assert first + rest == CONTINUATION[: len(first) + 20]
 
     def test_text_is_the_decode_of_the_ids(self, prompted: Session) -> None:
@@ -108,7 +108,7 @@ class TestEndings:
             plain = ids_of(list(prompted.generate(max_tokens=40, sampling=policy, draft="off")))
             prompted.rewind(len(PROMPT))
             repeat = ScriptedDrafter(lambda history, ids=plain: ids[len(history) - len(PROMPT) :][:5])
-            pieces = list(prompted.generate(max_tokens=40, sampling=policy, draft=repeat, accept="match"))
+            pieces = list(prompted.generate(max_tokens=40, sampling=policy, draft=repeat, width=15, accept="match"))
             assert text_of(pieces) == prompted.tokenizer.decode(ids_of(pieces))
             broken += any(text_of([piece]) != prompted.tokenizer.decode(piece.tokens) for piece in pieces)
         assert broken > 3
@@ -118,12 +118,12 @@ class TestInterruptions:
     def finish(self, session: Session, given: list[int]) -> None:
         """The state is as after the last piece: it goes on from there as if nothing had been."""
         assert session.history().tolist() == PROMPT + given
-        rest = ids_of(list(session.generate(max_tokens=12, sampling=GREEDY, draft="dspark")))
+        rest = ids_of(list(session.generate(max_tokens=12, sampling=GREEDY, draft="dspark", width=15)))
         assert given + rest == CONTINUATION[: len(given) + 12]
 
     @pytest.mark.parametrize("draft", ["off", "dspark", "lookup"])
     def test_cancel_between_pieces(self, prompted: Session, draft: str) -> None:
-        stream = prompted.generate(sampling=GREEDY, draft=draft)
+        stream = prompted.generate(sampling=GREEDY, draft=draft, width=15)
         given = ids_of([next(stream) for _ in range(4)])
         prompted.cancel()
         with pytest.raises(ds4py.Cancelled):
@@ -140,7 +140,7 @@ class TestInterruptions:
         with pytest.raises(ds4py.Cancelled):
             given.extend(
                 token
-                for piece in prompted.generate(sampling=GREEDY, draft=ScriptedDrafter(script))
+                for piece in prompted.generate(sampling=GREEDY, draft=ScriptedDrafter(script), width=15)
                 for token in piece.tokens
             )
         self.finish(prompted, CONTINUATION[:9])
@@ -152,7 +152,7 @@ class TestInterruptions:
                 raise error
             return CONTINUATION[1:4]
 
-        stream = prompted.generate(sampling=GREEDY, draft=ScriptedDrafter(script))
+        stream = prompted.generate(sampling=GREEDY, draft=ScriptedDrafter(script), width=15)
         given = ids_of([next(stream), next(stream)])
         with pytest.raises(error):
             next(stream)
@@ -167,7 +167,7 @@ class TestInterruptions:
         ],
     )
     def test_a_drafter_that_makes_no_sense(self, prompted: Session, proposals: object) -> None:
-        stream = prompted.generate(sampling=Sampling(seed=1), draft=ScriptedDrafter(lambda _: proposals))
+        stream = prompted.generate(sampling=Sampling(seed=1), draft=ScriptedDrafter(lambda _: proposals), width=15)
         given = ids_of([next(stream)])
         with pytest.raises(ds4py.RequestError):
             next(stream)
@@ -187,7 +187,7 @@ class TestInterruptions:
         given: list[int] = []
         with monkeypatch.context() as patch, pytest.raises(ds4py.BackendError, match="is gone"):
             patch.setattr(where, name, step)
-            for piece in prompted.generate(sampling=GREEDY, draft="dspark"):
+            for piece in prompted.generate(sampling=GREEDY, draft="dspark", width=15):
                 given += piece.tokens
         assert bool(given) == (name != "sample")
         self.finish(prompted, given)
@@ -201,7 +201,7 @@ class TestInterruptions:
             prompted._state = Interrupted(native, name, count)
             given: list[int] = []
             try:
-                for piece in prompted.generate(max_tokens=9, sampling=GREEDY, draft="dspark"):
+                for piece in prompted.generate(max_tokens=9, sampling=GREEDY, draft="dspark", width=15):
                     given += piece.tokens
                 prompted.prefill(CONTINUATION[9:10])
                 prompted.rewind(len(PROMPT) + 5)
@@ -215,7 +215,7 @@ class TestInterruptions:
             assert history == (PROMPT + CONTINUATION)[: len(history)]
             if name not in ("commit", "prefill", "rewind"):
                 assert history == PROMPT + given
-            rest = ids_of(list(prompted.generate(max_tokens=12, sampling=GREEDY, draft="dspark")))
+            rest = ids_of(list(prompted.generate(max_tokens=12, sampling=GREEDY, draft="dspark", width=15)))
             assert history + rest == (PROMPT + CONTINUATION)[: len(history) + 12]
 
 
@@ -244,7 +244,7 @@ class TestSaving:
     @pytest.mark.parametrize("drafter", [DRAFTER, None])
     def test_in_the_middle_of_a_generation(self, prompted: Session, tmp_path: Path, drafter: Path | None) -> None:
         """The text goes on in both, also in a session that decodes plainly."""
-        stream = prompted.generate(sampling=GREEDY, draft="dspark")
+        stream = prompted.generate(sampling=GREEDY, draft="dspark", width=15)
         given = ids_of([next(stream) for _ in range(5)])
         prompted.save(tmp_path / "state")
         rest = ids_of([next(stream) for _ in range(9)])
@@ -255,4 +255,4 @@ class TestSaving:
         ):
             assert session.tokens == PROMPT + given
             assert ids_of(list(session.generate(max_tokens=len(rest), sampling=GREEDY))) == rest
-            assert session.stats.speculation.drafter == ("dspark" if drafter else "off")
+            assert session.stats.speculation.drafter == ("dspark+lookup" if drafter else "off")

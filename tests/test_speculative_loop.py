@@ -12,7 +12,7 @@ from gguf_tools import GOLDEN
 
 import ds4py
 from ds4py import Engine, Sampling, Session, _native
-from ds4py.speculative import Draft, DSparkDrafter, Fixed, Loop, Request, ScriptedDrafter
+from ds4py.speculative import Draft, DSparkDrafter, Fixed, Loop, Offer, Request, ScriptedDrafter, Width
 
 
 class TestRows:
@@ -26,7 +26,7 @@ class TestRows:
 
     def test_proposals_one_off_are_all_rejected(self, prompted: Session) -> None:
         shifted = ScriptedDrafter(lambda history: CONTINUATION[len(history) - len(PROMPT) + 1 :][:5])
-        pieces = list(prompted.generate(max_tokens=40, sampling=GREEDY, draft=shifted))
+        pieces = list(prompted.generate(max_tokens=40, sampling=GREEDY, draft=shifted, width=15))
         assert ids_of(pieces) == CONTINUATION[:40]
         assert prompted.stats.speculation.accepted == 0
         assert prompted.stats.speculation.drafted > 150
@@ -39,7 +39,7 @@ class TestRows:
             block = CONTINUATION[len(history) - len(PROMPT) :][:6]
             return block[:right] + [(token + 1) % VOCAB for token in block[right : right + 1]] + block[right + 1 :]
 
-        pieces = list(prompted.generate(max_tokens=50, sampling=GREEDY, draft=ScriptedDrafter(script)))
+        pieces = list(prompted.generate(max_tokens=50, sampling=GREEDY, draft=ScriptedDrafter(script), width=15))
         assert ids_of(pieces) == CONTINUATION[:50]
         whole = [cycle for cycle in prompted.stats.speculation.cycles if cycle.width == 6]
         assert len(whole) >= 6 and {cycle.accepted for cycle in whole} == {right}
@@ -54,7 +54,7 @@ class TestRows:
 
         for _ in range(8):
             prompted.rewind(len(PROMPT))
-            pieces = list(prompted.generate(max_tokens=60, sampling=GREEDY, draft=ScriptedDrafter(script)))
+            pieces = list(prompted.generate(max_tokens=60, sampling=GREEDY, draft=ScriptedDrafter(script), width=15))
             assert ids_of(pieces) == CONTINUATION
             assert len(prompted.stats.speculation.accepted_histogram) > 4
 
@@ -67,7 +67,7 @@ class TestRows:
         right = ScriptedDrafter(lambda history: plain[len(history) - len(PROMPT) :][:5])
         for draft in ("dspark", right):
             prompted.rewind(len(PROMPT))
-            assert ids_of(list(prompted.generate(max_tokens=40, sampling=policy, draft=draft))) == plain
+            assert ids_of(list(prompted.generate(max_tokens=40, sampling=policy, draft=draft, width=15))) == plain
         assert prompted.stats.speculation.acceptance == 1
 
     def test_the_golden_rounds(self, pair: Engine) -> None:
@@ -81,7 +81,7 @@ class TestRows:
                 return draft
 
         with pair.session(context=512, kv_dtype="f32") as session:
-            list(session.generate(PROMPT, max_tokens=96, sampling=GREEDY, draft=Recorded(shortlist=0)))
+            list(session.generate(PROMPT, max_tokens=96, sampling=GREEDY, draft=Recorded(shortlist=0), width=15))
             accepted = [cycle.accepted for cycle in session.stats.speculation.cycles]
         found = [[*row, n] for row, n in zip(seen, accepted, strict=False)]
         assert found[: len(golden)] == golden.tolist()
@@ -131,8 +131,8 @@ class TestWidth:
         events: list[str] = []
         choices = iter([3, 5, 0, 15, 2])
 
-        class Told:
-            def choose(self) -> int:
+        class Told(Width):
+            def choose(self, offer: Offer) -> int:
                 events.append("width")
                 return next(choices)
 
@@ -143,7 +143,7 @@ class TestWidth:
         pieces = list(prompted.generate(max_tokens=17, sampling=GREEDY, draft=ScriptedDrafter(script), width=Told()))
         assert ids_of(pieces) == CONTINUATION[:17]
         assert [cycle.width for cycle in prompted.stats.speculation.cycles] == [3, 4, 0, 4, 0]
-        assert events == ["width", "draft", "width", "draft", "width", "width", "draft", "width"]
+        assert events == ["width", "draft", "width", "draft", "width", "width", "draft"]
 
 
 class TestSampled:
@@ -151,7 +151,9 @@ class TestSampled:
     def test_seeds_repeat(self, prompted: Session, rule: str) -> None:
         def run(seed: int) -> list[int]:
             prompted.rewind(len(PROMPT))
-            pieces = prompted.generate(max_tokens=24, sampling=Sampling(seed=seed), draft="dspark", accept=rule)
+            pieces = prompted.generate(
+                max_tokens=24, sampling=Sampling(seed=seed), draft="dspark", width=15, accept=rule
+            )
             return ids_of(list(pieces))
 
         assert run(3) == run(3)
@@ -179,8 +181,8 @@ class TestSampled:
     def test_greedy_draws_nothing(self, prompted: Session) -> None:
         request = Request.of(GREEDY)
         prompted.anchor = CONTINUATION[0]
-        for drafter in (DSparkDrafter(), oracle(), None):
-            Loop(prompted, request, [drafter], Fixed()).cycle(9)
+        for drafters in ([DSparkDrafter()], [oracle()], []):
+            Loop(prompted, request, drafters, Fixed()).cycle(9)
         assert request.rng.counter == 0
 
     @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ class TestByHand:
 class TestChoosing:
     def test_what_auto_is(self, prompted: Session, tiny: Engine) -> None:
         list(prompted.generate(max_tokens=2, sampling=GREEDY))
-        assert prompted.stats.speculation.drafter == "dspark"
+        assert prompted.stats.speculation.drafter == "dspark+lookup"
         with tiny.session(context=64) as session:
             list(session.generate([3, 4], max_tokens=2))
             assert session.stats.speculation.drafter == "off"
@@ -93,7 +93,7 @@ class TestChoosing:
     def test_dspark_without_a_drafter(self, tiny: Engine) -> None:
         with tiny.session(context=64) as session:
             with pytest.raises(ds4py.RequestError, match=r"there is no drafter: load one .*-md"):
-                session.generate([3, 4], draft="dspark")
+                session.generate([3, 4], draft="dspark", width=15)
             session.prefill([3, 4])
             session.anchor = 5
             with pytest.raises(ds4py.RequestError, match="no drafter"):
@@ -117,7 +117,7 @@ class TestChoosing:
         with Engine() as engine, engine.session() as session:
             assert str(engine.drafter).startswith("contract dflash, 2 stages, block 5, rank 64, taps 1,3,5, noise 7")
             list(session.generate("abc", max_tokens=4))
-            assert session.stats.speculation.drafter == "dspark"
+            assert session.stats.speculation.drafter == "dspark+lookup"
 
     def test_a_drafter_of_another_target(self) -> None:
         with pytest.raises(ds4py.PairError):
@@ -162,7 +162,7 @@ class TestStatistics:
         assert (found["cycles"], found["acceptance"], found["emitted_per_cycle"], found["widths"]) == (0, 0, 0, [])
 
     def test_of_a_generation(self, prompted: Session) -> None:
-        list(prompted.generate(max_tokens=40, sampling=GREEDY, draft="dspark"))
+        list(prompted.generate(max_tokens=40, sampling=GREEDY, draft="dspark", width=15))
         stats, found = prompted.stats, prompted.stats.speculation
         assert stats.generated_tokens == 40 == 1 + found.accepted + len(found.cycles)
         assert 0 < found.accepted < found.drafted

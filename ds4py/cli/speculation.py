@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 def note_width(args: argparse.Namespace, engine: "Engine") -> None:
     """Says when --width is more than the engine's drafter makes."""
     drafter = engine.drafter
-    if args.draft == "dspark" and drafter is not None and isinstance(args.width, int) and args.width > drafter.block:
+    if drafter is None or args.draft not in ("auto", "dspark") or not isinstance(args.width, int):
+        return
+    if args.width > drafter.block:
         note(args, f"--width {args.width} is more than the drafter proposes: {drafter.block} are verified")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,7 +19,7 @@ FIRST_DEPTH = 512
 """Depths below this are alike; above, each doubling is on its own."""
 WARM, SURE = 1, 2
 """Steps of a shape that are not counted, as they build it; and counted ones that make a cost."""
-REFRESH = 8
+REFRESH = 32
 """Steps after which a curve is made anew."""
 
 
@@ -70,8 +70,8 @@ class Costs:
     """The costs of an engine, learned from every cycle of all its sessions; any thread may add to them."""
 
     def __init__(self) -> None:
-        self._verify: dict[int, dict[int, Median]] = {}
-        self._draft: dict[str, dict[int, Median]] = {}
+        self._verify: dict[int, dict[int, Median]] = defaultdict(lambda: defaultdict(Median))
+        self._draft: dict[str, dict[int, Median]] = defaultdict(lambda: defaultdict(Median))
         self._curves: dict[tuple[str | None, int], tuple[int, Curve | None]] = {}
         self._sure: set[int] = set()  # widths whose cost is known at some depth
         self._lock = threading.Lock()
@@ -81,7 +81,7 @@ class Costs:
     def add_verify(self, depth: int, width: int, seconds: float) -> None:
         """Counts the verify of a cycle, and the judging that follows it, at a depth: the tokens before it."""
         with self._lock:
-            times = self._verify.setdefault(bucket_of(depth), {}).setdefault(width, Median())
+            times = self._verify[bucket_of(depth)][width]
             times.add(seconds)
             if times.sure:
                 self._sure.add(width)
@@ -90,7 +90,7 @@ class Costs:
     def add_draft(self, depth: int, drafter: str, seconds: float) -> None:
         """Counts a draft."""
         with self._lock:
-            self._draft.setdefault(drafter, {}).setdefault(bucket_of(depth), Median()).add(seconds)
+            self._draft[drafter][bucket_of(depth)].add(seconds)
 
     def curve(self, depth: int, drafter: str | None) -> Curve | None:
         """The costs with a drafter (None: one that costs nothing), for widths up to 15; None while too little is known.
@@ -122,11 +122,11 @@ class Costs:
         return Curve(tuple(verify), self._nearest_draft(drafter, bucket))
 
     def _known(self, bucket: int) -> dict[int, float]:
-        found = {width: each.seconds for width, each in self._verify.get(bucket, {}).items()}
+        found = {width: each.seconds for width, each in self._verify[bucket].items()}
         return {width: seconds for width, seconds in found.items() if seconds is not None}
 
     def _draft_known(self, drafter: str) -> dict[int, float]:
-        found = {bucket: each.seconds for bucket, each in self._draft.get(drafter, {}).items()}
+        found = {bucket: each.seconds for bucket, each in self._draft[drafter].items()}
         return {bucket: seconds for bucket, seconds in found.items() if seconds is not None}
 
     def _nearest_draft(self, drafter: str | None, bucket: int) -> float:
@@ -149,10 +149,10 @@ class Costs:
         costs = cls()
         try:
             for bucket, points in values["verify_ms"].items():
-                costs._verify[int(bucket)] = {int(k): Median(_time(ms)) for k, ms in points.items()}
+                costs._verify[int(bucket)].update({int(k): Median(_time(ms)) for k, ms in points.items()})
                 costs._sure.update(costs._verify[int(bucket)])
             for name, points in values["draft_ms"].items():
-                costs._draft[str(name)] = {int(b): Median(_time(ms)) for b, ms in points.items()}
+                costs._draft[str(name)].update({int(b): Median(_time(ms)) for b, ms in points.items()})
         except (KeyError, TypeError, ValueError, AttributeError, RequestError) as error:
             raise FormatError(f"these are not costs: {error!r}") from None
         return costs

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from array import array
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 SIZES = (4, 3, 2)
 """Lengths of the n-grams that are looked up, the longest first."""
 NONE = -1
+BITS = 32
+"""Of a token in the key of an n-gram."""
 
 
 class PromptLookupDrafter:
@@ -31,6 +35,7 @@ class PromptLookupDrafter:
             raise RequestError(f"the length of a lookup is {length}, wanted 1 to 15 proposals")
         self.length = length
         self._index = Index()
+        self._seen: tuple[weakref.ref[Session], int] | None = None
 
     def propose(self, session: Session, request: Request, width: int) -> Draft | None:
         """What followed before, or None where the last two tokens are new."""
@@ -39,24 +44,51 @@ class PromptLookupDrafter:
 
     def find(self, session: Session, most: int) -> tuple[Ids, int] | None:
         """What followed before, at most `most` tokens, int32, and the length of the ending that was found."""
-        self._index.follow(session.history())
+        self._follow(session)
         return self._index.continuation(min(self.length, most))
+
+    def _follow(self, session: Session) -> None:
+        """Makes the index that of the session's text; where it has only grown, by what is new."""
+        if self._seen and self._seen[0]() is session and self._seen[1] == session.rewinds:
+            last, *new = session.history(self._index.length - 1).tolist()
+            if last == self._index.last:
+                self._index.extend(new)
+                return
+        self._index.follow(session.history())
+        self._seen = weakref.ref(session), session.rewinds
 
 
 class Index:
     """Where each n-gram of a growing text ended last. Costs a few steps a token, whatever the text's length."""
 
     def __init__(self) -> None:
-        self._tokens = np.empty(0, np.int32)
+        self._tokens = array("i")
         self._grams = [Grams(size) for size in SIZES]
+
+    @property
+    def length(self) -> int:
+        """Tokens of the text."""
+        return len(self._tokens)
+
+    @property
+    def last(self) -> int:
+        """The last of them."""
+        return self._tokens[-1]
 
     def follow(self, tokens: Ids) -> None:
         """Makes `tokens`, int32 [n], the text; what it shares with the text before is kept."""
-        kept = common_prefix(self._tokens, tokens)
+        kept = common_prefix(np.frombuffer(self._tokens, np.int32), tokens) if self._tokens else 0
         for grams in self._grams:
-            grams.cut(self._tokens, min(kept, len(tokens) - 1))
-            grams.grow(tokens)
-        self._tokens = tokens
+            grams.cut(self._tokens, kept)
+        del self._tokens[kept:]
+        self.extend(tokens[kept:].tolist())
+
+    def extend(self, tokens: Iterable[int]) -> None:
+        """Adds to the text."""
+        for token in tokens:
+            for grams in self._grams:
+                grams.add(len(self._tokens), token)
+            self._tokens.append(token)
 
     def continuation(self, length: int) -> tuple[Ids, int] | None:
         """`length` tokens that followed the text's longest known ending, and the ending's length; None without one.
@@ -64,8 +96,8 @@ class Index:
         Where the occurrence overlaps the ending the text has a period, which is continued.
         """
         for grams in self._grams:
-            if (end := grams.earlier(self._tokens)) != NONE:
-                return np.resize(self._tokens[end : end + length], length), grams.size
+            if (end := grams.earlier()) != NONE:
+                return np.resize(np.array(self._tokens[end : end + length], np.int32), length), grams.size
         return None
 
 
@@ -74,34 +106,37 @@ class Grams:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._latest: dict[bytes, int] = {}
+        self._mask = (1 << BITS * size) - 1
+        self._ending = 0  # the n-gram that ends the text
+        self._latest: dict[int, int] = {}
         self._before = array("q")  # by occurrence: where the same n-gram had ended before
 
-    @property
-    def _next_end(self) -> int:
-        """Where the next n-gram to be added ends: each position from the first whole one has one."""
-        return self.size + len(self._before)
-
-    def earlier(self, tokens: Ids) -> int:
+    def earlier(self) -> int:
         """One past the latest earlier occurrence of the n-gram that ends the text, or NONE."""
-        return self._latest.get(tokens[-self.size :].tobytes(), NONE)
+        return self._latest.get(self._ending, NONE)
 
-    def grow(self, tokens: Ids) -> None:
-        """Adds the n-grams up to, but not including, the one that ends the text."""
-        for end in range(self._next_end, len(tokens)):
-            key = tokens[end - self.size : end].tobytes()
-            self._before.append(self._latest.get(key, NONE))
-            self._latest[key] = end
+    def add(self, length: int, token: int) -> None:
+        """A token joins a text of `length` tokens: the n-gram that ended it is inside now."""
+        if length >= self.size:
+            self._before.append(self._latest.get(self._ending, NONE))
+            self._latest[self._ending] = length
+        self._ending = (self._ending << BITS | token) & self._mask
 
-    def cut(self, tokens: Ids, length: int) -> None:
-        """Takes back the n-grams that do not end inside the first `length` of the text's tokens."""
-        while self._before and self._next_end > length + 1:
-            before = self._before.pop()
-            key = tokens[self._next_end - self.size : self._next_end].tobytes()
+    def cut(self, tokens: array[int], length: int) -> None:
+        """Takes back what the text's tokens beyond the first `length` have brought."""
+        while self._before and (end := self.size + len(self._before) - 1) >= length:
+            key, before = self._key(tokens[end - self.size : end]), self._before.pop()
             if before == NONE:
                 del self._latest[key]
             else:
                 self._latest[key] = before
+        self._ending = self._key(tokens[max(0, length - self.size) : length])
+
+    def _key(self, tokens: Iterable[int]) -> int:
+        key = 0
+        for token in tokens:
+            key = key << BITS | token
+        return key
 
 
 def common_prefix(a: Ids, b: Ids) -> int:

@@ -30,7 +30,7 @@ class Proposed(NamedTuple):
     Attributes:
         draft: the admitted proposals.
         whole: all that were drafted; None where nobody was asked.
-        by: who drafted, and what that promised; None where there is no drafter.
+        by: who promised most, and what; None where nobody was asked.
         seconds: of drafting.
     """
 
@@ -63,6 +63,8 @@ class Loop:
         self._width = width.start()
         self._rule: Rule = rule
         self._costs = Costs() if costs is None else costs
+        self._resting = 0  # cycles for which nobody is asked
+        self._plain = 0.0  # seconds of a plain step; 0 while unknown
         self.stats = Speculation("+".join(each.name for each in drafters) or "off")
 
     def cycle(self, remaining: int) -> list[int]:
@@ -85,8 +87,15 @@ class Loop:
 
     def _propose(self, most: int) -> Proposed:
         """At most `most` proposals to verify; the width is chosen before they are known, or from left to right."""
-        by = most_promising(self._proposers, self._session, self._costs, most) if most and self._proposers else None
-        if by is None or not (width := min(self._width.choose(by.offer), most)):
+        if self._resting or not most or not self._proposers:
+            self._resting = max(0, self._resting - 1)
+            return Proposed()
+        by = most_promising(self._proposers, self._session, self._costs, most)
+        if by is None:
+            return Proposed()
+        self._plain = by.offer.curve.plain if by.offer.curve else 0.0
+        if not (width := min(self._width.choose(by.offer), most)):
+            self._resting = self._width.rest
             return Proposed(by=by)
         started = time.perf_counter()
         whole = by.proposer.propose(self._session, self._request, width) or NOTHING
@@ -103,7 +112,6 @@ class Loop:
     def _cycle(self, proposed: Proposed, accepted: int, verify: float, accept: float) -> Cycle:
         draft, by = proposed.draft, proposed.by
         asked = by is not None and proposed.whole is not None
-        curve = by.offer.curve if by else None
         return Cycle(
             width=len(draft),
             accepted=accepted,
@@ -113,7 +121,7 @@ class Loop:
             confidence=() if draft.confidence is None else tuple(draft.confidence.tolist()),
             drafter=by.proposer.drafter.name if by and asked else "",
             tried=asked and self._width.trying,
-            plain_seconds=curve.plain if curve else 0.0,
+            plain_seconds=self._plain,
         )
 
     def _learn(self, proposed: Proposed, cycle: Cycle, tokens: Sequence[int]) -> None:
@@ -124,7 +132,7 @@ class Loop:
         self._costs.add_verify(depth, cycle.width, cycle.verify_seconds + cycle.accept_seconds)
         if asked and asked.priced_as:
             self._costs.add_draft(depth, asked.priced_as, cycle.draft_seconds)
-        for each in self._proposers:
+        for each in self._proposers if by else ():  # where nobody was asked, nobody learns
             each.learn(proposed.whole if each is asked else None, cycle.width, tokens)
         self._width.observe(cycle)
         self.stats.cycles.append(cycle)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ds4py.speculative.costs import Costs
+from ds4py.speculative.costs import Costs, Curve
 from ds4py.speculative.draft import Draft, Drafter, Ids, Request
 from ds4py.speculative.dspark import DSparkDrafter
 from ds4py.speculative.lookup import PromptLookupDrafter
@@ -59,20 +59,30 @@ class Modelled(Proposer):
         self._observed, self._confident = Observed(), Confident()
         self._has_confidence = False
         self._longest = 0
+        self._learned = 0
+        self._offered: tuple[tuple[int, int, Curve | None, bool, int | None], Offer] | None = None  # often the same
+        self._ends = False  # whether a draft was shorter than asked for, so that none is longer than the longest
 
     def offer(self, session: Session, costs: Costs, most: int) -> Offer:
         """By its confidences, where it has them."""
         owned = session.drafter if isinstance(self.drafter, DSparkDrafter) else None
-        count = min(most, owned.block if owned else self._longest or MOST)
+        count = min(most, owned.block if owned else self._longest if self._ends else MOST)
         widths = range(count + 1) if owned else range(min(most, 1) + 1)
         confident = owned.confidence if owned else self._has_confidence
         curve, unknown = costs.curve(session.position, self.priced_as), costs.unknown(widths)
-        return Offer(
-            expected=(self._confident if confident else self._observed).expected(count),
-            curve=curve,
-            confident=confident,
-            unknown=count if curve is None and unknown is None else unknown,
-        )
+        state = (self._learned, count, curve, confident, count if curve is None and unknown is None else unknown)
+        if self._offered is None or self._offered[0] != state:
+            expected = (self._confident if confident else self._observed).expected(count)
+            self._offered = state, Offer(expected, *state[2:])
+        return self._offered[1]
+
+    def propose(self, session: Session, request: Request, width: int) -> Draft | None:
+        """The drafter's proposals."""
+        draft = super().propose(session, request, width)
+        if draft:
+            self._longest = max(self._longest, len(draft))
+            self._ends = self._ends or len(draft) < width
+        return draft
 
     def calibrated(self, confidence: Sequence[float]) -> list[float]:
         """Shifted to what was accepted so far."""
@@ -84,7 +94,7 @@ class Modelled(Proposer):
             self._confident.idle()
             return
         accepted = len(tokens) - 1
-        self._longest = max(self._longest, len(draft))
+        self._learned += 1
         self._observed.judged(width, accepted)
         self._has_confidence = draft.confidence is not None
         if draft.confidence is not None:
@@ -144,8 +154,9 @@ class Candidate(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Tokens a second at the best width; 0 while costs are being learned."""
-        return 0.0 if self.offer.unknown is not None else self.offer.best[1]
+        """Tokens a second at the best width; 0 where that is not to draft."""
+        width, rate = self.offer.best
+        return rate if width else 0.0
 
 
 def proposer(drafter: Drafter) -> Proposer:
@@ -154,10 +165,8 @@ def proposer(drafter: Drafter) -> Proposer:
 
 
 def most_promising(proposers: Sequence[Proposer], session: Session, costs: Costs, most: int) -> Candidate | None:
-    """Who promises most tokens a second; the first of them where others do not promise more, or costs are unknown."""
+    """Who promises most tokens a second; the first where others do not promise more, or its costs are unknown."""
     found = [Candidate(each, offer) for each in proposers if (offer := each.offer(session, costs, most))]
-    if not found:
-        return None
-    if found[0].offer.unknown is not None:
-        return found[0]
-    return max(found, key=lambda each: each.rate if each.offer.best[0] else 0.0)
+    if not found or found[0].offer.curve is None:
+        return found[0] if found else None
+    return max(found, key=lambda each: each.rate)

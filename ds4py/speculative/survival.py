@@ -11,8 +11,10 @@ from collections.abc import Sequence
 
 PRIOR, PRIOR_WEIGHT = 0.5, 2.0
 """What a request starts with, and how many judged proposals that is worth."""
-MEMORY = 0.85
+LONG, SHORT = 0.97, 0.7
 """What a cycle leaves of the evidence before it."""
+UNUSUAL = 2.0
+"""Standard deviations that are more than chance."""
 FRESH, LATER = 0.6, 0.3
 """Weight of a block's confidences: where nothing was drafted for a while, and where drafts follow each other."""
 RATE, MOST_SHIFT = 0.2, 3.0
@@ -20,22 +22,41 @@ RATE, MOST_SHIFT = 0.2, 3.0
 SUREST = 0.98
 
 
+class Counts:
+    """Accepted and judged proposals, of which a cycle leaves a share."""
+
+    def __init__(self, memory: float, accepted: float = 0.0, judged: float = 0.0) -> None:
+        self._memory, self.accepted, self.judged = memory, accepted, judged
+
+    def add(self, accepted: int, judged: int) -> None:
+        """Counts a cycle."""
+        self.accepted = self._memory * self.accepted + accepted
+        self.judged = self._memory * self.judged + judged
+
+
 class Observed:
-    """From outcomes alone, alike at all positions: accepted of judged proposals, the recent ones for more."""
+    """From outcomes alone, alike at all positions: accepted of judged proposals.
+
+    Over many cycles, but where the last few differ from these by more than chance has it, over the last few.
+    """
 
     def __init__(self, prior: float = PRIOR) -> None:
-        self._prior = prior
-        self._accepted = self._judged = 0.0
+        self._long = Counts(LONG, prior * PRIOR_WEIGHT, PRIOR_WEIGHT)
+        self._short = Counts(SHORT)
 
     def expected(self, count: int) -> list[float]:
         """The same for each of `count` proposals."""
-        rate = (self._accepted + self._prior * PRIOR_WEIGHT) / (self._judged + PRIOR_WEIGHT)
-        return [min(rate, SUREST)] * count
+        return [min(self._long.accepted / self._long.judged, SUREST)] * count
 
     def judged(self, width: int, accepted: int) -> None:
         """Learns from a cycle: counts the accepted ones of `width`, and the first that was not."""
-        self._accepted = MEMORY * self._accepted + accepted
-        self._judged = MEMORY * self._judged + accepted + (accepted < width)
+        judged = min(accepted + 1, width)
+        for each in (self._long, self._short):
+            each.add(accepted, judged)
+        rate = min(max(self._long.accepted / self._long.judged, 0.05), 0.95)
+        surprise = abs(self._short.accepted - rate * self._short.judged)
+        if surprise > UNUSUAL * math.sqrt(rate * (1 - rate) * self._short.judged):
+            self._long = Counts(LONG, self._short.accepted + PRIOR, self._short.judged + 1)
 
 
 class Confident:

@@ -5,7 +5,7 @@ from __future__ import annotations
 SHARE = 0.01
 """Of the time of plain decoding: may be lost in the long run, so that drafting can be tried again."""
 MOST, DEBT = 4.0, 2.0
-"""Prices of a try: what can be saved up, and how far bad luck may overdraw while drafting promises to pay."""
+"""What can be saved up, in prices of a try, and how far bad luck may overdraw, in cycles that lose all."""
 FIRST_GAP, LAST_GAP = 4, 64
 """Plain cycles between tries: each that shows nothing doubles them."""
 
@@ -26,9 +26,9 @@ class Account:
         """Whether drafting, which does not promise to pay, can be tried for this many seconds now."""
         return self._waited >= self._gap and self._at(price) >= price
 
-    def allows(self, price: float) -> bool:
-        """Whether drafting that promises to pay has kept its promises so far."""
-        return self._at(price) >= -DEBT * price
+    def allows(self, price: float, stake: float) -> bool:
+        """Whether drafting that promises to pay, and can lose this `stake` a cycle, has kept its promises so far."""
+        return self._at(price) >= -DEBT * stake
 
     def plain(self, seconds: float) -> None:
         """Books a plain cycle."""

@@ -10,6 +10,9 @@ from ds4py.speculative.stats import Cycle
 from ds4py.speculative.width.account import Account
 from ds4py.speculative.width.base import Offer, Width
 
+LONGEST_REST = 7
+"""Plain cycles before everyone is asked again: a text begins to repeat itself from one token to the next."""
+
 
 class Auto(Width):
     """Most expected tokens a second, E(k) / (D + V(k)), over all widths; 0 where that is plain decoding.
@@ -23,6 +26,7 @@ class Auto(Width):
         self._account = Account()
         self._offer: Offer | None = None
         self._try = False
+        self._rest = 0
 
     def start(self) -> Auto:
         """A new account."""
@@ -33,8 +37,18 @@ class Auto(Width):
         """Whether the cycle at hand was not expected to pay, and is there to find out or to learn a cost."""
         return self._try
 
+    @property
+    def rest(self) -> int:
+        """The longer, the longer nothing has paid."""
+        return self._rest
+
     def choose(self, offer: Offer) -> int:
         """The best width where drafting promises to pay, all there are where `admit` will be asked; else 0 or a try."""
+        width = self._chosen(offer)
+        self._rest = 0 if width or offer.unknown is not None else min(2 * self._rest + 1, LONGEST_REST)
+        return width
+
+    def _chosen(self, offer: Offer) -> int:
         self._offer, self._try = offer, False
         if offer.unknown is not None or offer.curve is None:
             self._try = bool(offer.unknown)
@@ -42,7 +56,7 @@ class Auto(Width):
         best, rate = offer.best
         price = price_of(offer.curve)
         pays = best > 0 and rate * offer.curve.plain > 1
-        if not (self._account.allows(price) if pays else self._account.allows_try(price)):
+        if not (self._account.allows(price, stake_of(offer)) if pays else self._account.allows_try(price)):
             return 0
         self._try = not pays
         return offer.most if offer.confident else max(best, 1)
@@ -70,3 +84,9 @@ class Auto(Width):
 def price_of(curve: Curve) -> float:
     """Seconds that a try adds to a plain step: a draft, and the least verify."""
     return curve.draft + curve.verify[1] - curve.verify[0]
+
+
+def stake_of(offer: Offer) -> float:
+    """Seconds that a cycle of all proposals adds to a plain step."""
+    assert offer.curve is not None
+    return offer.curve.draft + offer.curve.verify[offer.most] - offer.curve.plain

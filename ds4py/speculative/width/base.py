@@ -70,6 +70,11 @@ class Width(ABC):
         """Learns from a cycle, a plain one as well."""
 
     @property
+    def rest(self) -> int:
+        """Cycles after a choice of 0 that are plain without asking again; offers take a moment, too."""
+        return 0
+
+    @property
     def trying(self) -> bool:
         """Whether the chosen cycle is not expected to pay, and is there to find something out."""
         return False

@@ -48,6 +48,11 @@ class Breaker(Width):
             self._verified = self._accepted = 0
 
     @property
+    def rest(self) -> int:
+        """What is left of the plain cycles, or as the other policy."""
+        return self._cooling - 1 if self._cooling else self.inner.rest
+
+    @property
     def trying(self) -> bool:
         """As the other policy."""
         return self.inner.trying

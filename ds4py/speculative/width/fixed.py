@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from ds4py.errors import RequestError
 from ds4py.speculative.width.base import MOST, Offer, Width
 
+LONG = 1 << 30
+"""Cycles of a request, and more."""
+
 
 @dataclass(frozen=True)
 class Fixed(Width):
@@ -21,3 +24,8 @@ class Fixed(Width):
     def choose(self, offer: Offer) -> int:
         """The width."""
         return self.width
+
+    @property
+    def rest(self) -> int:
+        """A width of 0 stays."""
+        return LONG
