@@ -1,12 +1,13 @@
 """What speculation brings at a given acceptance, by width, whatever the drafter is worth: its proposals are replaced.
 
 Usage: acceptance.py [-m TARGET.gguf -md DRAFTER.gguf] [-t THREADS] [-n 64] [--acceptance 0,0.1,...,1]
-                     [--widths auto,1,2,3,4,5] [--switch 0] [--rounds 3] [--json FILE]
+                     [--widths auto,1,2,3,4,5] [--sure 0] [--switch 0] [--rounds 3] [--json FILE]
 The text is what plain decoding says after a few random ids. Every draft is paid for, but what is proposed is the text
-itself, each token with the given probability and else another, and without confidences. Plain decoding and all widths
-take turns; times are of decoding alone, and costs are measured once before. Ratios are means of logarithms over the
-rounds. --switch N adds a text whose acceptance changes between 0.9 and 0.2 every N tokens, and a policy that knows it:
-the best width of each. Without -m it runs the embedded pair.
+itself, each token with the given probability and else another. Plain decoding and all widths take turns; times are of
+decoding alone, and costs are measured once before. Ratios are geometric means over the rounds. With --sure S the
+drafter says how likely each proposal is: these differ around the acceptance as a beta distribution with mean a and
+variance a (1 - a) S / (1 + S) has it. --switch N adds a text whose acceptance changes between 0.9 and 0.2 every N
+tokens, and a policy that knows it: the best width of each. Without -m it runs the embedded pair.
 """
 
 import argparse
@@ -39,17 +40,24 @@ class Simulated:
 
     name = "simulated"
 
-    def __init__(self, text: Sequence[int], acceptance: Acceptance, seed: int) -> None:
-        self.text, self.acceptance, self.rng = np.array(text, np.int32), acceptance, np.random.default_rng(seed)
+    def __init__(self, text: Sequence[int], acceptance: Acceptance, sure: float, seed: int) -> None:
+        self.text, self.acceptance, self.sure = np.array(text, np.int32), acceptance, sure
+        self.rng = np.random.default_rng(seed)
 
     def propose(self, session: Session, request: Request, width: int) -> Draft:
         """The text's next tokens; a wrong one is the right one's neighbour."""
         block = len(session.draft())
         first = len(session.history())
         tokens = self.text[first : first + min(block, width)].copy()
-        wrong = self.rng.random(len(tokens)) >= self.acceptance(first - PROMPT)
-        tokens[wrong] ^= 1
-        return Draft.point_mass(tokens)
+        chances = self.chances(self.acceptance(first - PROMPT), len(tokens))
+        tokens[self.rng.random(len(tokens)) >= chances] ^= 1
+        return Draft.point_mass(tokens, chances.astype(np.float32) if self.sure else None)
+
+    def chances(self, mean: float, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Of each proposal: alike, or around the acceptance."""
+        if not self.sure or not 0 < mean < 1:
+            return np.full(count, mean)
+        return self.rng.beta(mean / self.sure, (1 - mean) / self.sure, count)
 
 
 class Knowing(Width):
@@ -107,8 +115,8 @@ class Case:
 class Runs:
     """Generates one text again and again."""
 
-    def __init__(self, session: Session, tokens: int) -> None:
-        self.session = session
+    def __init__(self, session: Session, tokens: int, sure: float) -> None:
+        self.session, self.sure = session, sure
         self.text = plain_text(session, tokens)
 
     def measure(self, case: Case, rounds: int, policies: dict[str, Width]) -> None:
@@ -117,7 +125,7 @@ class Runs:
             turn: list[tuple[Found, Width]] = [(case.plain, Fixed(0))]
             turn += [(case.found[name], policies[name]) for name in case.found]
             for found, width in turn if number % 2 == 0 else reversed(turn):
-                self.run(found, Simulated(self.text, case.acceptance, number), width)
+                self.run(found, Simulated(self.text, case.acceptance, self.sure, number), width)
 
     def run(self, found: Found, drafter: Simulated, width: Width) -> None:
         """One generation of the text; raises RequestError where it says something else."""
@@ -214,6 +222,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
         "--acceptance", type=lambda text: [share(each) for each in text.split(",")], default=[i / 10 for i in range(11)]
     )
     parser.add_argument("--widths", type=widths, default=widths("auto,1,2,3,4,5"))
+    parser.add_argument("--sure", type=share, default=0.0)
     parser.add_argument("--switch", type=position, default=0)
     parser.add_argument("--rounds", type=positive, default=3)
     parser.add_argument("--json", type=Path)
@@ -235,7 +244,7 @@ def main(given: Sequence[str] | None = None) -> None:
         done: list[Case] = []
         policies = {name: as_width(int(name) if name.isdigit() else name) for name in args.widths}
         with engine.session(context=PROMPT + args.tokens + 1) as session:
-            runs = Runs(session, args.tokens)
+            runs = Runs(session, args.tokens, args.sure)
             print("\n" + head(args.widths), flush=True)
             for case in cases(args):
                 runs.measure(case, args.rounds, policies)

@@ -29,7 +29,22 @@ def test_the_embedded_pair(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_acceptance_that_changes(capsys: Capture) -> None:
-    flags = ["-t", "1", "-n", "40", "--rounds", "1", "--acceptance", "0.2,0.9", "--widths", "auto,3", "--switch", "16"]
+    flags = [
+        "-t",
+        "1",
+        "-n",
+        "40",
+        "--rounds",
+        "1",
+        "--acceptance",
+        "0.2,0.9",
+        "--widths",
+        "auto,3",
+        "--switch",
+        "16",
+        "--sure",
+        "0.5",
+    ]
     acceptance.main(flags)
     assert "| 0.9 / 0.2 |" in capsys.readouterr().out
 

@@ -12,12 +12,24 @@ if TYPE_CHECKING:
 
 
 def note_width(args: argparse.Namespace, engine: "Engine") -> None:
-    """Says when --width is more than the engine's drafter makes."""
+    """Says how widths are chosen, and when --width is more than the engine's drafter makes."""
     drafter = engine.drafter
-    if drafter is None or args.draft not in ("auto", "dspark") or not isinstance(args.width, int):
+    if args.draft == "off" or (args.draft == "auto" and drafter is None):
         return
-    if args.width > drafter.block:
+    note(args, f"draft {args.draft}, width {args.width}{known_costs(args, engine)}")
+    if drafter and args.draft != "lookup" and isinstance(args.width, int) and args.width > drafter.block:
         note(args, f"--width {args.width} is more than the drafter proposes: {drafter.block} are verified")
+
+
+def known_costs(args: argparse.Namespace, engine: "Engine") -> str:
+    """What the automatic width starts from."""
+    if args.width != "auto":
+        return ""
+    curve = engine.costs.curve(0, None if args.draft == "lookup" else "dspark")
+    if curve is None:
+        return " (costs are learned in the first cycles)"
+    draft = f", draft {1000 * curve.draft:.2f} ms" if curve.draft else ""
+    return f" (costs of earlier runs: plain step {1000 * curve.plain:.2f} ms{draft})"
 
 
 def note_speculation(args: argparse.Namespace, found: "Speculation") -> None:
