@@ -25,7 +25,7 @@ from rows import random_ids
 
 from ds4py import Engine, RequestError, Sampling, Session
 from ds4py.profile import measure
-from ds4py.speculative import Draft, Fixed, Offer, Request, Width, as_width
+from ds4py.speculative import Costs, Draft, Fixed, Offer, Request, Width, as_width
 
 PROMPT = 32
 GREEDY = Sampling(temperature=0)
@@ -157,7 +157,8 @@ def plain_text(session: Session, tokens: int) -> list[int]:
 
 
 def teach(engine: Engine) -> None:
-    """Measures the costs; what the simulated drafter costs is a draft."""
+    """Measures the costs, whatever earlier runs have left; what the simulated drafter costs is a draft."""
+    engine.costs = Costs()
     profile = measure(engine, [0])
     for _ in range(3):
         engine.costs.add_draft(0, Simulated.name, (profile.depths[0].draft_ms or 0) / 1000)
@@ -168,7 +169,9 @@ def teach(engine: Engine) -> None:
 def head(widths: Sequence[str]) -> str:
     """The table's first lines: speeds are in plain decoding's."""
     names = [f"width {each}" if each.isdigit() else each for each in widths]
-    columns = ["acceptance", "plain tokens/s", *names, "auto of the best width", "tokens/cycle, auto"]
+    columns = ["acceptance", "plain tokens/s", *names]
+    if "auto" in widths:
+        columns += ["auto of the best width", "tokens/cycle, auto"]
     return "| " + " | ".join(columns) + " |\n|" + "---|" * len(columns)
 
 

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class CostStore:
-    """One file of costs. `identity` is all that they depend on: model, drafter, device, threads and build."""
+    """One file of costs. `identity` is what they depend on: model, drafter, device, threads and build."""
 
     def __init__(self, identity: dict[str, str | int]) -> None:
         self._identity = {**identity, "format": FORMAT, "processor": processor()}
@@ -51,12 +51,19 @@ class CostStore:
         text = json.dumps({"identity": self._identity, "costs": costs.as_dict()}, indent=1)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.stem, suffix=".part")
+            self._write(text)
+        except OSError as error:
+            log.info("costs are not kept: %s", error)
+
+    def _write(self, text: str) -> None:
+        descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.stem, suffix=".part")
+        try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
             os.replace(name, self.path)
-        except OSError as error:
-            log.info("costs are not kept: %s", error)
+        except OSError:
+            os.unlink(name)
+            raise
 
 
 def processor() -> str:

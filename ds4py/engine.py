@@ -103,7 +103,7 @@ class Engine:
         positions = min(DEFAULT_CONTEXT, self.context_length) if context is None else context
         used, info = (self._drafter, self.drafter) if drafter else (None, None)
         native = _native.Session(self._live(), context=positions, kv_dtype=kv_dtype, drafter=used)
-        return Session(native, self.tokenizer, info, self.costs)
+        return Session(native, self.tokenizer, info, self.costs, self)
 
     def load_session(self, path: str | os.PathLike[str]) -> Session:
         """Continues a session that `Session.save` wrote with this model.
@@ -111,7 +111,7 @@ class Engine:
         Raises FormatError when the file is damaged or of another model.
         """
         native = _native.Session.load(self._live(), os.fspath(path), drafter=self._drafter)
-        return Session(native, self.tokenizer, self.drafter, self.costs)
+        return Session(native, self.tokenizer, self.drafter, self.costs, self)
 
     def close(self) -> None:
         """Lets go of the model; its memory is freed with the last open session."""

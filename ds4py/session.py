@@ -68,6 +68,7 @@ class Session:
         tokenizer: Tokenizer,
         drafter: DrafterInfo | None = None,
         costs: Costs | None = None,
+        engine: object = None,
     ) -> None:
         self._state: _native.Session | None = native
         # By the frontier that it follows: Ctrl-C may come between a native call and the line after it, and an anchor
@@ -77,9 +78,12 @@ class Session:
         self.tokenizer = tokenizer
         self.drafter = drafter
         self.costs = Costs() if costs is None else costs
+        self._engine = engine  # lives as long as its sessions, and keeps the costs at its end
         self.stats = Stats()
         self.rewinds = 0
         """How often the text may have become another than a longer one."""
+        self.warm: set[int | str] = set()
+        """Widths and drafters whose graphs have been built."""
 
     @property
     def _live(self) -> _native.Session:
@@ -310,9 +314,11 @@ def _joined(first: Ids, then: Ids) -> npt.NDArray[np.int32]:
 
 def _ids(tokens: Ids) -> npt.NDArray[np.int32]:
     """Token ids as the core takes them. RequestError for anything but whole numbers in range."""
-    if isinstance(tokens, np.ndarray) and tokens.dtype == np.int32:  # the core looks whether they are in the vocabulary
-        return tokens
     ids = np.asarray(tokens)
+    if ids.ndim != 1:
+        raise RequestError(f"tokens have the shape {ids.shape}, wanted a list of ids")
+    if ids.dtype == np.int32:  # the core looks whether they are in the vocabulary
+        return ids
     if ids.size and (ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() > np.iinfo(np.int32).max):
         raise RequestError(f"tokens hold {ids.dtype} values from {ids.min()} to {ids.max()}, wanted token ids")
     return ids.astype(np.int32)

@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).parents[1]))  # for `tiny`; behind the instal
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A cache directory of their own, so that tests neither read nor write what the user's machine has learned."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))

@@ -170,3 +170,39 @@ def test_a_text_that_was_changed_behind_its_end_is_read_anew(engine: Engine) -> 
             assert draft is not None and draft.tokens.tolist() == wanted
             session.anchor = 90  # instead of the last one
             assert drafter.propose(session, REQUEST, 9) is None
+
+
+def test_an_interrupted_index_is_made_anew(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ds4py.speculative import lookup
+
+    drafter = PromptLookupDrafter(length=2)
+    with engine.session(context=128) as session:
+        session.prefill([*ROUND, *ROUND])
+        session.anchor = ROUND[0]
+        assert drafter.propose(session, REQUEST, 2) is not None
+        for calls in range(3):
+            session.rewind(len(ROUND) + 3)
+            session.anchor = 90
+            left = iter(range(calls))
+
+            def interrupted(self: lookup.Grams, *_: object, left: Iterator[int] = left) -> None:
+                if next(left, None) is None:
+                    raise KeyboardInterrupt
+
+            with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+                patch.setattr(lookup.Grams, "add", interrupted)
+                drafter.propose(session, REQUEST, 2)
+            session.anchor = ROUND[3]
+            draft = drafter.propose(session, REQUEST, 2)
+            assert draft is not None and draft.tokens.tolist() == ROUND[4:6]
+
+
+def test_a_text_that_lost_its_anchor(engine: Engine) -> None:
+    drafter = PromptLookupDrafter(length=2)
+    with engine.session(context=128) as session:
+        session.prefill([*ROUND, *ROUND])
+        session.anchor = ROUND[0]
+        assert drafter.propose(session, REQUEST, 2) is not None
+        session.anchor = None
+        draft = drafter.propose(session, REQUEST, 2)
+        assert draft is not None and draft.tokens.tolist() == ROUND[:2]

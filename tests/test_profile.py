@@ -10,7 +10,6 @@ import pytest
 from ds4py import Engine, RequestError
 from ds4py.cli import main
 from ds4py.profile import Depth, measure
-from ds4py.profile.plot import plot
 
 PUBLISHED = Depth(0, (73.7, 96.6, 116.2, 133.8, 150.0, 159.4), 55.6, 23.6)
 
@@ -57,6 +56,10 @@ class TestMeasure:
         (depth,) = measure(tiny, rounds=3).depths
         assert len(depth.verify_ms) == 9 and depth.draft_ms is None
 
+    def test_no_rounds(self, tiny: Engine) -> None:
+        with pytest.raises(RequestError, match="rounds is 0"):
+            measure(tiny, rounds=0)
+
     def test_a_depth_beyond_the_context(self, tiny: Engine) -> None:
         with pytest.raises(RequestError, match="depth is 99999999, wanted 0 to"):
             measure(tiny, [0, 99999999])
@@ -86,11 +89,13 @@ class TestCommand:
         assert file.stat().st_size > 1000
         assert list(tmp_path.iterdir()) == [file]
 
-    def test_a_picture_of_no_kind_is_refused(self, tmp_path: Path) -> None:
-        from ds4py.profile import Profile
-
-        with pytest.raises(RequestError, match="cannot draw"):
-            plot(Profile((PUBLISHED,)), str(tmp_path / "picture.xyz"), "title")
+    @pytest.mark.parametrize(("name", "said"), [("picture.xyz", "ends with one of"), ("no/picture.png", "no folder")])
+    def test_a_picture_that_cannot_be_is_refused_before_measuring(
+        self, tmp_path: Path, name: str, said: str, capsys: Capture
+    ) -> None:
+        assert main([*self.FLAGS, "--plot", str(tmp_path / name)]) == 2
+        output = capsys.readouterr()
+        assert said in output.err and not output.out
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize(

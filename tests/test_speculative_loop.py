@@ -12,7 +12,7 @@ from gguf_tools import GOLDEN
 
 import ds4py
 from ds4py import Engine, Sampling, Session, _native
-from ds4py.speculative import Draft, DSparkDrafter, Fixed, Loop, Offer, Request, ScriptedDrafter, Width
+from ds4py.speculative import Costs, Draft, DSparkDrafter, Fixed, Loop, Offer, Request, ScriptedDrafter, Width
 
 
 class TestRows:
@@ -144,6 +144,25 @@ class TestWidth:
         assert ids_of(pieces) == CONTINUATION[:17]
         assert [cycle.width for cycle in prompted.stats.speculation.cycles] == [3, 4, 0, 4, 0]
         assert events == ["width", "draft", "width", "draft", "width", "width", "draft"]
+
+    def test_a_policy_is_held_to_what_a_state_can_hold(self, prompted: Session) -> None:
+        class Wide(Width):
+            def choose(self, offer: Offer) -> int:
+                return 99
+
+        def script(history: np.ndarray) -> list[int]:
+            return CONTINUATION[len(history) - len(PROMPT) :][:20]
+
+        pieces = list(prompted.generate(max_tokens=40, sampling=GREEDY, draft=ScriptedDrafter(script), width=Wide()))
+        assert ids_of(pieces) == CONTINUATION[:40]
+        assert max(cycle.width for cycle in prompted.stats.speculation.cycles) == 15
+
+    def test_a_text_that_repeats_itself_is_looked_up_without_known_costs(self, prompted: Session) -> None:
+        prompted.costs = Costs()
+        prompted.rewind(0)
+        list(prompted.generate([5, 6, 7, 8] * 8, max_tokens=24, sampling=GREEDY, width=5))
+        assert set(prompted.stats.speculation.drafters) <= {"dspark", "lookup"}
+        assert "lookup" in prompted.stats.speculation.drafters
 
 
 class TestSampled:

@@ -82,7 +82,12 @@ def add_sampling_flags(parser: argparse.ArgumentParser) -> None:
     add("--presence-penalty", "presence_penalty", number(float), "subtract once per seen token (default: 0)")
     add("--frequency-penalty", "frequency_penalty", number(float), "subtract per occurrence (default: 0)")
     add("--repeat-last-n", "penalty_last_n", number(int, -1), "tokens that count as seen (default: -1, all)")
-    add("--seed", "seed", number(int, 0, 2**64 - 1), "seed of the draws (default: a new one, which is reported)")
+    add(
+        "--seed",
+        "seed",
+        number(int, 0, 2**64 - 1),
+        "seed of the draws (default: a new one, which is reported); repeats a text unless width or draft is auto",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -52,18 +52,20 @@ def run(args: argparse.Namespace) -> int:
     """Measures and prints; returns the exit code."""
     from ds4py.profile import measure
     from ds4py.profile.measure import ROWS
-    from ds4py.profile.plot import plot
+    from ds4py.profile.plot import check_plot, plot
 
+    if args.plot:
+        check_plot(args.plot)
     with open_engine(args, args.model, args.drafter) as engine:
         chosen = args.depth or [each for each in DEPTHS if each <= engine.context_length - ROWS]
         with Bar("measuring", quiet=args.quiet) as bar:
-            profile = measure(engine, chosen, rounds=args.rounds, progress=bar.update)
-        if args.plot:
-            plot(profile, args.plot, title(engine))
+            profile = measure(engine, chosen, rounds=args.rounds, kv_dtype=args.kv_dtype, progress=bar.update)
         if args.json:
             print(json.dumps(summary(engine, profile)))
         else:
             show(engine, profile)
+        if args.plot:
+            plot(profile, args.plot, title(engine))
     return exits.OK
 
 

@@ -16,7 +16,8 @@ def note_width(args: argparse.Namespace, engine: "Engine") -> None:
     drafter = engine.drafter
     if args.draft == "off" or (args.draft == "auto" and drafter is None):
         return
-    note(args, f"draft {args.draft}, width {args.width}{known_costs(args, engine)}")
+    breaker = f", breaker {'/'.join(map(str, args.breaker))}" if args.breaker else ""
+    note(args, f"draft {args.draft}, width {args.width}{breaker}{known_costs(args, engine)}")
     if drafter and args.draft != "lookup" and isinstance(args.width, int) and args.width > drafter.block:
         note(args, f"--width {args.width} is more than the drafter proposes: {drafter.block} are verified")
 
@@ -25,8 +26,9 @@ def known_costs(args: argparse.Namespace, engine: "Engine") -> str:
     """What the automatic width starts from."""
     if args.width != "auto":
         return ""
-    curve = engine.costs.curve(0, None if args.draft == "lookup" else "dspark")
-    if curve is None:
+    drafter = engine.drafter if args.draft != "lookup" else None
+    curve = engine.costs.curve(0, "dspark" if drafter else None)
+    if curve is None or engine.costs.unknown(range(drafter.block + 1 if drafter else 2)) is not None:
         return " (costs are learned in the first cycles)"
     draft = f", draft {1000 * curve.draft:.2f} ms" if curve.draft else ""
     return f" (costs of earlier runs: plain step {1000 * curve.plain:.2f} ms{draft})"

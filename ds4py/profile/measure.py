@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -38,13 +38,20 @@ class Profile:
 
 
 def measure(
-    engine: Engine, depths: Sequence[int] = (0,), *, rounds: int = ROUNDS, progress: Progress | None = None
+    engine: Engine,
+    depths: Sequence[int] = (0,),
+    *,
+    rounds: int = ROUNDS,
+    kv_dtype: Literal["f16", "f32"] = "f16",
+    progress: Progress | None = None,
 ) -> Profile:
     """Runs `rounds` of every step at each depth, warm, and takes medians; the engine's own costs learn from them.
 
     The ids are random, so that rows choose their experts by chance; those of real text share more of them.
-    Raises RequestError for a depth that does not fit the model's context, Cancelled.
+    Raises RequestError for a depth that does not fit the model's context, or no rounds; Cancelled.
     """
+    if rounds < 1:
+        raise RequestError(f"rounds is {rounds}, wanted 1 or more")
     for depth in depths:
         if not 0 <= depth <= engine.context_length - ROWS:
             raise RequestError(
@@ -55,14 +62,18 @@ def measure(
     done = []
     for i, depth in enumerate(depths):
         report(i / len(depths))
-        done.append(_at(engine, depth, rounds, lambda part, i=i: report((i + part) / len(depths))))  # type: ignore[misc]
+        done.append(_at(engine, depth, rounds, kv_dtype, lambda part, i=i: report((i + part) / len(depths))))  # type: ignore[misc]
     report(1.0)
     return Profile(tuple(done))
 
 
-def _at(engine: Engine, depth: int, rounds: int, report: Progress) -> Depth:
+def _at(engine: Engine, depth: int, rounds: int, kv_dtype: Literal["f16", "f32"], report: Progress) -> Depth:
     """The costs at one depth. Sessions with and without the drafter take turns as well."""
-    with engine.session(context=depth + ROWS, drafter=False) as plain, engine.session(context=depth + ROWS) as drafting:
+
+    def opened(drafter: bool) -> Session:
+        return engine.session(context=depth + ROWS, kv_dtype=kv_dtype, drafter=drafter)
+
+    with opened(False) as plain, opened(True) as drafting:
         for session in (plain, drafting):
             _fill(session, depth)
         times: dict[int | str, list[float]] = {}
@@ -91,6 +102,7 @@ def _steps(engine: Engine, plain: Session, drafting: Session) -> Iterator[tuple[
 
 
 def _teach(engine: Engine, depth: int, name: int | str, seconds: float) -> None:
+    """Tells the engine's costs; judging, which theirs hold too, is small beside a verify."""
     if isinstance(name, int):
         engine.costs.add_verify(depth, name, seconds)
     elif name == "draft":

@@ -11,6 +11,7 @@ from ds4py.errors import RequestError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from ds4py.profile.outlook import Depth
 
@@ -20,13 +21,9 @@ if TYPE_CHECKING:
 def plot(profile: Profile, path: str, title: str) -> None:
     """Draws V(k), the speeds to expect, and where speculation pays; the file's ending says which kind of picture.
 
-    Raises RequestError without matplotlib, or for an ending that it does not know.
+    Raises RequestError as `check_plot`.
     """
-    try:
-        import matplotlib
-    except ImportError:
-        raise RequestError("--plot needs matplotlib: pip install 'ds4py[plot]'") from None
-    matplotlib.use("Agg")
+    check_plot(path)
     from matplotlib import pyplot
 
     count = len(profile.depths)
@@ -39,14 +36,28 @@ def plot(profile: Profile, path: str, title: str) -> None:
     pyplot.close(figure)
 
 
-def _save(figure: object, path: str) -> None:
+def check_plot(path: str) -> None:
+    """Raises RequestError without matplotlib, and for a file that it cannot write."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise RequestError("--plot needs matplotlib: pip install 'ds4py[plot]'") from None
+    matplotlib.use("Agg")
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    folder, ending = os.path.dirname(path) or ".", os.path.splitext(path)[1]
+    kinds = FigureCanvasBase.get_supported_filetypes()
+    if ending[1:].lower() not in kinds:
+        raise RequestError(f"cannot draw {path}: wanted a name that ends with one of {', '.join(sorted(kinds))}")
+    if not os.path.isdir(folder):
+        raise RequestError(f"cannot draw {path}: there is no folder {folder}")
+
+
+def _save(figure: Figure, path: str) -> None:
     """Through a temporary name, so that a picture is there whole or not at all."""
     stem, ending = os.path.splitext(path)
-    temporary = f"{stem}.part{ending or '.png'}"
-    try:
-        figure.savefig(temporary)  # type: ignore[attr-defined]
-    except ValueError as error:
-        raise RequestError(f"cannot draw {path}: {error}") from None
+    temporary = f"{stem}.part{ending}"
+    figure.savefig(temporary)
     os.replace(temporary, path)
 
 

@@ -17,8 +17,10 @@ SAMPLES = 31
 """Steps whose median is a cost: enough to forget a stall, few enough to follow a machine that slows down."""
 FIRST_DEPTH = 512
 """Depths below this are alike; above, each doubling is on its own."""
-WARM, SURE = 1, 2
-"""Steps of a shape that are not counted, as they build it; and counted ones that make a cost."""
+SURE = 3
+"""Steps that make a cost: one stall among them does not matter."""
+OWN = ("dspark",)
+"""Drafters whose costs are worth keeping; others belong to whoever brings them."""
 REFRESH = 32
 """Steps after which a curve is made anew."""
 
@@ -46,14 +48,10 @@ class Median:
 
     def __init__(self, known: float | None = None) -> None:
         self._times: deque[float] = deque([] if known is None else [known] * SURE, maxlen=SAMPLES)
-        self._cold = WARM if known is None else 0
 
     def add(self, seconds: float) -> None:
-        """Counts a step, unless it is the first."""
-        if self._cold:
-            self._cold -= 1
-        else:
-            self._times.append(seconds)
+        """Counts a step."""
+        self._times.append(seconds)
 
     @property
     def sure(self) -> bool:
@@ -74,7 +72,8 @@ class Costs:
         self._draft: dict[str, dict[int, Median]] = defaultdict(lambda: defaultdict(Median))
         self._curves: dict[tuple[str | None, int], tuple[int, Curve | None]] = {}
         self._sure: set[int] = set()  # widths whose cost is known at some depth
-        self._lock = threading.Lock()
+        self._latest: dict[int, int] = {}  # by width: the number of its last step
+        self._lock = threading.RLock()  # what ends an engine may run anywhere, also in here
         self.steps = 0
         """Verifies that were counted."""
 
@@ -82,10 +81,13 @@ class Costs:
         """Counts the verify of a cycle, and the judging that follows it, at a depth: the tokens before it."""
         with self._lock:
             times = self._verify[bucket_of(depth)][width]
+            known = times.sure
             times.add(seconds)
-            if times.sure:
-                self._sure.add(width)
             self.steps += 1
+            self._latest[width] = self.steps
+            if times.sure != known:
+                self._sure.add(width)
+                self._curves.clear()
 
     def add_draft(self, depth: int, drafter: str, seconds: float) -> None:
         """Counts a draft."""
@@ -109,6 +111,10 @@ class Costs:
     def unknown(self, widths: range) -> int | None:
         """The largest of these widths whose cost is known at no depth; None where all are."""
         return next((width for width in reversed(widths) if width not in self._sure), None)
+
+    def oldest(self, most: int) -> int:
+        """The width from 1 to `most` that was measured longest ago."""
+        return min(range(1, most + 1), key=lambda width: self._latest.get(width, 0), default=0)
 
     def _made(self, drafter: str | None, bucket: int) -> Curve | None:
         known = {b: found for b in self._verify if 0 in (found := self._known(b))}
@@ -136,11 +142,11 @@ class Costs:
         return known[min(known, key=lambda b: abs(b - bucket))]
 
     def as_dict(self) -> dict[str, Any]:
-        """What is known, as plain values in milliseconds; `from_dict` reads it."""
+        """What is known of the engine itself, as plain values in milliseconds; `from_dict` reads it."""
         with self._lock:
             return {
                 "verify_ms": {str(b): _milliseconds(self._known(b)) for b in self._verify},
-                "draft_ms": {name: _milliseconds(self._draft_known(name)) for name in self._draft},
+                "draft_ms": {name: _milliseconds(self._draft_known(name)) for name in self._draft if name in OWN},
             }
 
     @classmethod
@@ -153,7 +159,7 @@ class Costs:
                 costs._sure.update(costs._verify[int(bucket)])
             for name, points in values["draft_ms"].items():
                 costs._draft[str(name)].update({int(b): Median(_time(ms)) for b, ms in points.items()})
-        except (KeyError, TypeError, ValueError, AttributeError, RequestError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError, RequestError) as error:
             raise FormatError(f"these are not costs: {error!r}") from None
         return costs
 

@@ -28,7 +28,8 @@ class Draft:
         q_probs: float32 [k, width], rows that sum to 1. It has to be the truth: acceptance is exact for any q, but only
             for the q that the proposals came from.
         q_ids: int32 [k, width], the token of each column; None where q_probs is over the whole vocabulary.
-        confidence: float32 [k], the drafter's P(accepted | those before it are); None where it has no such head.
+        confidence: float32 [k], the drafter's P(accepted | those before it are); None where it has no such head. Widths
+            go by it, so that confidence[i] must not depend on tokens[i] or later ones where these are drawn.
     """
 
     tokens: Ids

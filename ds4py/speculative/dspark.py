@@ -96,6 +96,12 @@ class DSparkDrafter:
         self.shortlist = shortlist
         self.proposals = proposals
 
+    @property
+    def priced_as(self) -> str:
+        """The name of its costs, which depend on its settings."""
+        default = self.shortlist is None and self.proposals == "sampled"
+        return self.name if default else f"{self.name}, {self.shortlist} {self.proposals}"
+
     def propose(self, session: Session, request: Request, width: int) -> Draft:
         """A whole block: what a shorter one would begin with differs, because its rows see each other."""
         if request.arg_max or self.proposals == "greedy":

@@ -49,12 +49,15 @@ class PromptLookupDrafter:
 
     def _follow(self, session: Session) -> None:
         """Makes the index that of the session's text; where it has only grown, by what is new."""
-        if self._seen and self._seen[0]() is session and self._seen[1] == session.rewinds:
-            last, *new = session.history(self._index.length - 1).tolist()
-            if last == self._index.last:
-                self._index.extend(new)
-                return
-        self._index.follow(session.history())
+        seen, self._seen = self._seen, None  # an interrupted index is of no use
+        if seen is None:
+            self._index = Index()
+        grown = seen is not None and seen[0]() is session and seen[1] == session.rewinds and self._index.length > 0
+        new = session.history(self._index.length - 1).tolist() if grown else []
+        if new and new[0] == self._index.last:
+            self._index.extend(new[1:])
+        else:
+            self._index.follow(session.history())
         self._seen = weakref.ref(session), session.rewinds
 
 

@@ -94,7 +94,7 @@ class Loop:
         if by is None:
             return Proposed()
         self._plain = by.offer.curve.plain if by.offer.curve else 0.0
-        if not (width := min(self._width.choose(by.offer), most)):
+        if not (width := min(self._width.choose(by.offer), by.offer.most)):
             self._resting = self._width.rest
             return Proposed(by=by)
         started = time.perf_counter()
@@ -128,11 +128,17 @@ class Loop:
         """Everyone learns from a cycle: costs, proposers, the policy."""
         by = proposed.by
         asked = by.proposer if by and proposed.whole is not None else None
-        depth = self._session.position
-        self._costs.add_verify(depth, cycle.width, cycle.verify_seconds + cycle.accept_seconds)
-        if asked and asked.priced_as:
-            self._costs.add_draft(depth, asked.priced_as, cycle.draft_seconds)
+        self._add_costs(cycle, asked.priced_as if asked else None)
         for each in self._proposers if by else ():  # where nobody was asked, nobody learns
             each.learn(proposed.whole if each is asked else None, cycle.width, tokens)
         self._width.observe(cycle)
         self.stats.cycles.append(cycle)
+
+    def _add_costs(self, cycle: Cycle, drafter: str | None) -> None:
+        """Adds to the engine's; the first step of its kind in a session builds its graph, and does not count."""
+        depth, warm = self._session.position, self._session.warm
+        if cycle.width in warm:
+            self._costs.add_verify(depth, cycle.width, cycle.verify_seconds + cycle.accept_seconds)
+        if drafter and drafter in warm:
+            self._costs.add_draft(depth, drafter, cycle.draft_seconds)
+        warm.update((cycle.width, drafter or cycle.width))

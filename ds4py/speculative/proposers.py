@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ds4py.speculative.costs import Costs, Curve
 from ds4py.speculative.draft import Draft, Drafter, Ids, Request
 from ds4py.speculative.dspark import DSparkDrafter
+from ds4py.speculative.expected import emitted
 from ds4py.speculative.lookup import PromptLookupDrafter
 from ds4py.speculative.survival import Confident, Observed
 from ds4py.speculative.width.base import MOST, Offer
@@ -29,7 +30,7 @@ class Proposer(ABC):
     @property
     def priced_as(self) -> str | None:
         """The name that its drafts' costs go by; None where they cost nothing."""
-        return self.drafter.name
+        return getattr(self.drafter, "priced_as", self.drafter.name)
 
     @abstractmethod
     def offer(self, session: Session, costs: Costs, most: int) -> Offer | None:
@@ -61,19 +62,19 @@ class Modelled(Proposer):
         self._longest = 0
         self._learned = 0
         self._offered: tuple[tuple[int, int, Curve | None, bool, int | None], Offer] | None = None  # often the same
-        self._ends = False  # whether a draft was shorter than asked for, so that none is longer than the longest
+        self._ends = False  # whether a draft was shorter than asked for, so that others are not much longer
 
     def offer(self, session: Session, costs: Costs, most: int) -> Offer:
         """By its confidences, where it has them."""
         owned = session.drafter if isinstance(self.drafter, DSparkDrafter) else None
-        count = min(most, owned.block if owned else self._longest if self._ends else MOST)
+        count = min(most, owned.block if owned else min(self._longest + 1, MOST) if self._ends else MOST)
         widths = range(count + 1) if owned else range(min(most, 1) + 1)
         confident = owned.confidence if owned else self._has_confidence
         curve, unknown = costs.curve(session.position, self.priced_as), costs.unknown(widths)
         state = (self._learned, count, curve, confident, count if curve is None and unknown is None else unknown)
         if self._offered is None or self._offered[0] != state:
             expected = (self._confident if confident else self._observed).expected(count)
-            self._offered = state, Offer(expected, *state[2:])
+            self._offered = state, Offer(expected, *state[2:], costs.oldest(count))
         return self._offered[1]
 
     def propose(self, session: Session, request: Request, width: int) -> Draft | None:
@@ -90,7 +91,7 @@ class Modelled(Proposer):
 
     def learn(self, draft: Draft | None, width: int, tokens: Sequence[int]) -> None:
         """Its confidences, and what became of the proposals."""
-        if draft is None:
+        if not draft:
             self._confident.idle()
             return
         accepted = len(tokens) - 1
@@ -158,6 +159,11 @@ class Candidate(NamedTuple):
         width, rate = self.offer.best
         return rate if width else 0.0
 
+    @property
+    def tokens(self) -> float:
+        """Tokens of a cycle that verifies all."""
+        return emitted(self.offer.expected)[-1]
+
 
 def proposer(drafter: Drafter) -> Proposer:
     """The drafter in one request."""
@@ -165,8 +171,7 @@ def proposer(drafter: Drafter) -> Proposer:
 
 
 def most_promising(proposers: Sequence[Proposer], session: Session, costs: Costs, most: int) -> Candidate | None:
-    """Who promises most tokens a second; the first where others do not promise more, or its costs are unknown."""
+    """Who promises most tokens a second, or most tokens where costs are unknown; the first where others do not more."""
     found = [Candidate(each, offer) for each in proposers if (offer := each.offer(session, costs, most))]
-    if not found or found[0].offer.curve is None:
-        return found[0] if found else None
-    return max(found, key=lambda each: each.rate)
+    known = all(each.offer.curve for each in found)
+    return max(found, key=lambda each: each.rate if known else each.tokens, default=None)

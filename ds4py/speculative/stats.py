@@ -134,12 +134,13 @@ class Speculation:
 
     @property
     def tokens_per_second(self) -> float:
-        """Of the cycles alone."""
-        return rate(sum(cycle.accepted + 1 for cycle in self.cycles), sum(cycle.seconds for cycle in self.cycles))
+        """Of the cycles whose plain cost is known, and alone: without what comes between them."""
+        known = [cycle for cycle in self.cycles if cycle.plain_seconds]
+        return rate(sum(each.accepted + 1 for each in known), sum(each.seconds for each in known))
 
     @property
     def plain_tokens_per_second(self) -> float:
-        """What plain decoding would have had, by the engine's median costs; 0 where they are not known."""
+        """What plain decoding would have had in the same cycles, by the engine's median costs."""
         known = [cycle for cycle in self.cycles if cycle.plain_seconds]
         return rate(
             sum(each.accepted + 1 for each in known), sum((each.accepted + 1) * each.plain_seconds for each in known)

@@ -13,37 +13,34 @@ FIRST_GAP, LAST_GAP = 4, 64
 class Account:
     """Of one request: speculation that wins pays in, speculation that loses is paid from it, and so are tries.
 
-    It starts with the price of one try, so that a request takes at most 1 + SHARE of the time of plain decoding and a
-    few tries. Times are the medians of such cycles rather than those of this one: a stall of the machine is nobody's
-    loss.
+    The first try is free, so that a request takes at most 1 + SHARE of the time of plain decoding, one try, and DEBT.
+    Times are the medians of such cycles rather than those of this one: a stall of the machine is nobody's loss.
     """
 
     def __init__(self) -> None:
-        self._balance: float | None = None
+        self._balance = 0.0
+        self._free = True
         self._gap, self._waited = FIRST_GAP, FIRST_GAP
 
     def allows_try(self, price: float) -> bool:
         """Whether drafting, which does not promise to pay, can be tried for this many seconds now."""
-        return self._waited >= self._gap and self._at(price) >= price
+        return self._free or (self._waited >= self._gap and self._balance >= price)
 
-    def allows(self, price: float, stake: float) -> bool:
+    def allows(self, stake: float) -> bool:
         """Whether drafting that promises to pay, and can lose this `stake` a cycle, has kept its promises so far."""
-        return self._at(price) >= -DEBT * stake
+        return self._balance >= -DEBT * stake
 
     def plain(self, seconds: float) -> None:
         """Books a plain cycle."""
         self._waited += 1
-        if self._balance is not None:
-            self._balance += SHARE * seconds
+        self._balance += SHARE * seconds
 
     def drafted(self, plain: float, taken: float, price: float, *, tried: bool) -> None:
         """Books another: seconds that plain decoding would take for its tokens, its own, and the price of a try."""
-        balance = self._at(price) + SHARE * plain + plain - taken
-        self._balance = min(balance, MOST * price)
+        won = plain - taken
+        if tried and self._free:
+            self._free, won = False, max(won, 0.0)
+        balance = self._balance + SHARE * plain + won
+        self._balance = min(balance, max(self._balance, MOST * price))
         self._gap = min(2 * self._gap, LAST_GAP) if tried else FIRST_GAP
         self._waited = 0
-
-    def _at(self, price: float) -> float:
-        if self._balance is None:
-            self._balance = price
-        return self._balance

@@ -10,6 +10,8 @@ from ds4py.speculative.stats import Cycle
 from ds4py.speculative.width.account import Account
 from ds4py.speculative.width.base import Offer, Width
 
+MEASURE_AGAIN = 32
+"""Drafts after which one is verified in the width that was measured longest ago: a wrong cost would stay for ever."""
 LONGEST_REST = 7
 """Plain cycles before everyone is asked again: a text begins to repeat itself from one token to the next."""
 
@@ -27,6 +29,8 @@ class Auto(Width):
         self._offer: Offer | None = None
         self._try = False
         self._rest = 0
+        self._drafted = 0
+        self._again = 0  # the width of this cycle where its cost is measured again
 
     def start(self) -> Auto:
         """A new account."""
@@ -49,24 +53,29 @@ class Auto(Width):
         return width
 
     def _chosen(self, offer: Offer) -> int:
-        self._offer, self._try = offer, False
+        self._offer, self._try, self._again = offer, False, 0
         if offer.unknown is not None or offer.curve is None:
             self._try = bool(offer.unknown)
             return offer.unknown or 0
         best, rate = offer.best
         price = price_of(offer.curve)
         pays = best > 0 and rate * offer.curve.plain > 1
-        if not (self._account.allows(price, stake_of(offer)) if pays else self._account.allows_try(price)):
+        if not (self._account.allows(stake_of(offer)) if pays else self._account.allows_try(price)):
             return 0
         self._try = not pays
-        return offer.most if offer.confident else max(best, 1)
+        self._drafted += 1
+        if self._drafted % MEASURE_AGAIN == 0:
+            self._again = min(offer.oldest, offer.most)
+        return offer.most if offer.confident else self._again or max(best, 1)
 
     def admit(self, offer: Offer, confidence: Sequence[float]) -> int:
-        """What is worth its time, at the rate that drafting or plain decoding has."""
+        """What is worth its time, at the rate that drafting or plain decoding has; of a try one, to learn from."""
         if offer.curve is None or offer.unknown is not None:
             return len(confidence)
+        if self._again:
+            return min(self._again, len(confidence))
         rate = max(offer.best[1], 1 / offer.curve.plain)
-        return worthwhile(confidence, offer.expected, offer.curve.verify, rate, len(confidence))
+        return max(worthwhile(confidence, offer.expected, offer.curve.verify, rate, len(confidence)), int(self._try))
 
     def observe(self, cycle: Cycle) -> None:
         """Books the cycle; those that learn costs are free."""

@@ -24,12 +24,14 @@ class Offer:
         curve: what cycles cost at this depth, with this drafter; None while it is being learned.
         confident: whether the drafter says how sure it is of each proposal, so that `Width.admit` is asked.
         unknown: the largest width whose cost has not been measured; None where all are.
+        oldest: the width from 1 on whose cost was measured longest ago.
     """
 
     expected: Sequence[float]
     curve: Curve | None
     confident: bool = False
     unknown: int | None = None
+    oldest: int = 0
 
     @property
     def most(self) -> int:
