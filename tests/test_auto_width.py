@@ -14,17 +14,17 @@ from ds4py.speculative.width.account import DEBT, SHARE, Account
 PUBLISHED = (73.7, 96.6, 116.2, 133.8, 150.0, 159.4)
 CLIFF = (73.26, 95.68, 127.58, 151.75, 157.29, 173.62)
 FLAT = (50.0,) * 6
-SETTINGS = [(MID, 20.0), (MID, 35.0), (PUBLISHED, 23.6), (CLIFF, 23.6), (FLAT, 10.0), (MID, 0.0)]
+SETTINGS = [(MID, 20.0), (MID, 35.0), (PUBLISHED, 23.6), (CLIFF, 23.6), (FLAT, 10.0)]
 
 
 @cache
 def time_of(width: Width, curve: tuple[float, ...], draft: float, a: float, sure: float, tokens: int = 256) -> float:
     """Milliseconds a token, the mean of requests."""
     known = costs(curve, draft)
-    return float(np.mean([Simulation(width, known, lambda _: a, sure=sure, seed=s).run(tokens) for s in range(24)]))
+    return float(np.mean([Simulation(width, known, lambda _: a, sure=sure, seed=s).run(tokens) for s in range(16)]))
 
 
-@pytest.mark.parametrize("a", [0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+@pytest.mark.parametrize("a", [0.0, 0.3, 0.7, 1.0])
 @pytest.mark.parametrize("sure", [0.0, 0.5])
 @pytest.mark.parametrize(("curve", "draft"), SETTINGS)
 def test_never_slower_than_plain_and_near_the_best_fixed_width(curve, draft, sure, a) -> None:
