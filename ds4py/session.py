@@ -316,7 +316,7 @@ def _ids(tokens: Ids) -> npt.NDArray[np.int32]:
     """Token ids as the core takes them. RequestError for anything but whole numbers in range."""
     ids = np.asarray(tokens)
     if ids.ndim != 1:
-        raise RequestError(f"tokens have the shape {ids.shape}, wanted a list of ids")
+        raise RequestError(f"tokens have {ids.ndim} dimensions, wanted a list of ids")
     if ids.dtype == np.int32:  # the core looks whether they are in the vocabulary
         return ids
     if ids.size and (ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() > np.iinfo(np.int32).max):

@@ -43,7 +43,8 @@ class TestMeasure:
             assert each.plain_ms > 0 and each.draft_ms is not None and each.draft_ms > 0
         assert told == sorted(told) and told[-1] == 1
 
-    def test_the_engines_costs_learn_from_it(self) -> None:
+    def test_the_engines_costs_learn_from_it(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         with Engine(device="cpu") as engine:
             assert engine.costs.curve(0, "dspark") is None
             measure(engine, rounds=3)

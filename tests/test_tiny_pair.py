@@ -75,7 +75,8 @@ def test_the_card_is_in_the_package() -> None:
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_records_are_drafted(shipped: Engine, temperature: float) -> None:
     with shipped.session() as session:
-        list(session.generate(RECORDS, max_tokens=200, sampling=Sampling(temperature=temperature, seed=1)))
+        sampling = Sampling(temperature=temperature, seed=1)
+        list(session.generate(RECORDS, max_tokens=200, sampling=sampling, draft="dspark", width=5))
         assert session.stats.speculation.emitted_per_cycle > 1.7
 
 
@@ -99,7 +100,7 @@ def test_an_echo_is_looked_up_rather_than_drafted(shipped: Engine) -> None:
     found = {}
     for draft in ("dspark", "lookup"):
         with shipped.session() as session:
-            list(session.generate(RECORDS, max_tokens=200, sampling=Sampling(temperature=0), draft=draft))
+            list(session.generate(RECORDS, max_tokens=200, sampling=Sampling(temperature=0), draft=draft, width=15))
             found[draft] = session.stats
     assert found["lookup"].speculation.emitted_per_cycle > found["dspark"].speculation.emitted_per_cycle
     assert found["lookup"].speculation.emitted_per_cycle > 2
