@@ -109,13 +109,20 @@ def test_a_wrong_cost_is_measured_again() -> None:
 class TestAccount:
     def test_one_try_is_free(self) -> None:
         account = Account()
-        assert account.allows_try(1.0)
+        assert account.allows_try(1.0, plain=1.0)
         account.drafted(plain=1.0, taken=2.0, price=1.0, tried=True)
         for _ in range(98):
-            assert not account.allows_try(1.0)
+            assert not account.allows_try(1.0, plain=1.0)
             account.plain(1.0)
         account.plain(2.0)
-        assert account.allows_try(1.0)
+        assert account.allows_try(1.0, plain=1.0)
+
+    def test_a_dear_first_try_has_to_be_earned(self) -> None:
+        account = Account()
+        assert not account.allows_try(1.5, plain=1.0)
+        for _ in range(152):
+            account.plain(1.0)
+        assert account.allows_try(1.5, plain=1.0)
 
     def test_winnings_pay_for_tries(self) -> None:
         account = Account()
@@ -123,9 +130,9 @@ class TestAccount:
         for _ in range(9):
             account.drafted(plain=4.0, taken=3.0, price=1.0, tried=False)
         for _ in range(4):
-            assert not account.allows_try(1.0)  # a gap all the same
+            assert not account.allows_try(1.0, plain=1.0)  # a gap all the same
             account.plain(1.0)
-        assert account.allows_try(1.0)
+        assert account.allows_try(1.0, plain=1.0)
 
     def test_broken_promises_end_drafting(self) -> None:
         account = Account()
@@ -143,7 +150,7 @@ class TestAccount:
         account.drafted(plain=4.0, taken=3.0, price=0.1, tried=False)
         for _ in range(4):
             account.plain(0.01)
-        assert account.allows_try(3.0)
+        assert account.allows_try(3.0, plain=1.0)
 
 
 class TestExactness:

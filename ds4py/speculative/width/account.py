@@ -6,6 +6,8 @@ SHARE = 0.01
 """Of the time of plain decoding: may be lost in the long run, so that drafting can be tried again."""
 MOST, DEBT = 4.0, 2.0
 """What can be saved up, in prices of a try, and how far bad luck may overdraw, in cycles that lose all."""
+CHEAP = 1.0
+"""Plain steps that the first try may cost: a dear one would be felt in a short answer."""
 FIRST_GAP, LAST_GAP = 4, 64
 """Plain cycles between tries: each that shows nothing doubles them."""
 
@@ -13,7 +15,8 @@ FIRST_GAP, LAST_GAP = 4, 64
 class Account:
     """Of one request: speculation that wins pays in, speculation that loses is paid from it, and so are tries.
 
-    The first try is free, so that a request takes at most 1 + SHARE of the time of plain decoding, one try, and DEBT.
+    The first try is free where it is cheap, so that a request takes at most 1 + SHARE of the time of plain decoding, one
+    such try, and DEBT.
     Times are the medians of such cycles rather than those of this one: a stall of the machine is nobody's loss.
     """
 
@@ -22,9 +25,14 @@ class Account:
         self._free = True
         self._gap, self._waited = FIRST_GAP, FIRST_GAP
 
-    def allows_try(self, price: float) -> bool:
-        """Whether drafting, which does not promise to pay, can be tried for this many seconds now."""
-        return self._free or (self._waited >= self._gap and self._balance >= price)
+    def allows_try(self, price: float, plain: float) -> bool:
+        """Whether drafting, which does not promise to pay, can be tried for this many seconds now.
+
+        `plain` is the time of a plain step.
+        """
+        if self._free and price <= CHEAP * plain:
+            return True
+        return self._waited >= self._gap and self._balance >= price
 
     def allows(self, stake: float) -> bool:
         """Whether drafting that promises to pay, and can lose this `stake` a cycle, has kept its promises so far."""

@@ -12,7 +12,7 @@ from ds4py.speculative.width.base import Offer, Width
 
 MEASURE_AGAIN = 32
 """Drafts after which one is verified in the width that was measured longest ago: a wrong cost would stay for ever."""
-LONGEST_REST = 7
+LONGEST_REST = 15
 """Plain cycles before everyone is asked again: a text begins to repeat itself from one token to the next."""
 
 
@@ -60,7 +60,7 @@ class Auto(Width):
         best, rate = offer.best
         price = price_of(offer.curve)
         pays = best > 0 and rate * offer.curve.plain > 1
-        if not (self._account.allows(stake_of(offer)) if pays else self._account.allows_try(price)):
+        if not (self._account.allows(stake_of(offer)) if pays else self._account.allows_try(price, offer.curve.plain)):
             return 0
         self._try = not pays
         self._drafted += 1
