@@ -128,7 +128,9 @@ class TestGenerate:
         done = cli("generate", "-t", 1, "-p", "hello", "-n", 4)
         assert done.returncode == 0
         assert "drafter: contract dflash, 2 stages, block 5" in done.stderr
+        assert "draft auto, width all that are proposed" in done.stderr
         assert "draft dspark+lookup: " in done.stderr
+        assert "width auto" in cli("generate", "-t", 1, "-p", "hello", "-n", 4, "--width", "auto").stderr
 
     def test_stop_text_ends_the_output_before_it(self, generated):
         flags = ("-p", "abc", "-n", 24, "--temp", 0)

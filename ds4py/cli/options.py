@@ -123,10 +123,10 @@ def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--width",
         type=width,
-        default="auto",
         metavar="N",
         help="proposals to verify at once: auto is what measured costs and acceptance make the fastest; else 0 to "
-        "the drafter's block, confidence, ewma or staged (default: auto)",
+        "the drafter's block, confidence, ewma or staged (default: auto; for the embedded pair, which is there to show "
+        "drafting, all)",
     )
     group.add_argument(
         "--breaker",
@@ -148,11 +148,19 @@ def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def chosen_width(args: argparse.Namespace) -> "int | str":
+    """`--width`, or its default."""
+    if args.width is not None:
+        chosen: int | str = args.width
+        return chosen
+    return "auto" if args.model else MAX_WIDTH
+
+
 def drafting_arguments(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments of `Session.generate` that these flags stand for."""
     from ds4py.speculative.width import Breaker, as_width
 
-    policy = as_width(args.width)
+    policy = as_width(chosen_width(args))
     return {
         "draft": args.draft,
         "width": Breaker(policy, *args.breaker) if args.breaker else policy,

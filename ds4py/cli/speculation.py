@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ds4py.cli.model import note
+from ds4py.cli.options import MAX_WIDTH, chosen_width
 
 if TYPE_CHECKING:
     from ds4py import Engine
@@ -17,14 +18,16 @@ def note_width(args: argparse.Namespace, engine: "Engine") -> None:
     if args.draft == "off" or (args.draft == "auto" and drafter is None):
         return
     breaker = f", breaker {'/'.join(map(str, args.breaker))}" if args.breaker else ""
-    note(args, f"draft {args.draft}, width {args.width}{breaker}{known_costs(args, engine)}")
+    width = chosen_width(args)
+    shown = "all that are proposed" if width == MAX_WIDTH else width
+    note(args, f"draft {args.draft}, width {shown}{breaker}{known_costs(args, engine)}")
     if drafter and args.draft != "lookup" and isinstance(args.width, int) and args.width > drafter.block:
         note(args, f"--width {args.width} is more than the drafter proposes: {drafter.block} are verified")
 
 
 def known_costs(args: argparse.Namespace, engine: "Engine") -> str:
     """What the automatic width starts from."""
-    if args.width != "auto":
+    if chosen_width(args) != "auto":
         return ""
     drafter = engine.drafter if args.draft != "lookup" else None
     curve = engine.costs.curve(0, "dspark" if drafter else None)
@@ -61,7 +64,7 @@ def note_speculation(args: argparse.Namespace, found: "Speculation") -> None:
 def show_drafters(found: "Speculation") -> str:
     """Such as ` (dspark 5, lookup 9)`, where there are two."""
     parts = ", ".join(f"{name} {count}" for name, count in found.drafters.items())
-    return f" ({parts})" if "+" in found.drafter else ""
+    return f" ({parts})" if parts and "+" in found.drafter else ""
 
 
 def show_histogram(counts: Iterable[int]) -> str:

@@ -15,9 +15,9 @@ FIRST_GAP, LAST_GAP = 4, 64
 class Account:
     """Of one request: speculation that wins pays in, speculation that loses is paid from it, and so are tries.
 
-    The first try is free where it is cheap, so that a request takes at most 1 + SHARE of the time of plain decoding, one
-    such try, and DEBT.
-    Times are the medians of such cycles rather than those of this one: a stall of the machine is nobody's loss.
+    The first try is free where it is cheap, so that a request takes at most 1 + SHARE of the time of plain decoding, a
+    try, and DEBT. Times are the medians of such cycles rather than those of this one: a stall of the machine is
+    nobody's loss.
     """
 
     def __init__(self) -> None:
