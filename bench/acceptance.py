@@ -105,6 +105,11 @@ class Case:
         return cls(name, acceptance, Found(name, None), {each: Found(name, each) for each in widths})
 
     @property
+    def fastest(self) -> Found:
+        """Plain decoding, or the fixed width that was faster."""
+        return self.found[str(self.best)] if self.best else self.plain
+
+    @property
     def best(self) -> int:
         """The fixed width that was fastest; 0 where plain decoding was."""
         fixed = {int(name): each.times(self.plain) for name, each in self.found.items() if name.isdigit()}
@@ -175,14 +180,13 @@ def head(widths: Sequence[str]) -> str:
     return "| " + " | ".join(columns) + " |\n|" + "---|" * len(columns)
 
 
-def line(case: Case, against: float | None = None) -> str:
+def line(case: Case, against: Found | None = None) -> str:
     """A row; `against` is what auto is compared with, None is the best of plain decoding and the fixed widths."""
     cells = [case.name, f"{1 / fmean(case.plain.seconds):.2f}"]
     cells += [f"{each.times(case.plain):.2f}" for each in case.found.values()]
     if "auto" in case.found:
         auto = case.found["auto"]
-        best = case.found[str(case.best)] if case.best else case.plain
-        cells += [f"{against or auto.times(best):.2f}", f"{fmean(auto.per_cycle):.2f}"]
+        cells += [f"{auto.times(against or case.fastest):.2f}", f"{fmean(auto.per_cycle):.2f}"]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -203,12 +207,17 @@ def switching(runs: Runs, args: argparse.Namespace, done: Sequence[Case]) -> Cas
     return case
 
 
+def policy(name: str) -> Width:
+    """Of a number or a name. Raises RequestError for what is neither."""
+    return as_width(int(name) if name.isdigit() else name)
+
+
 def widths(text: str) -> list[str]:
     """Numbers and names of policies."""
     names = text.split(",")
     for name in names:
         try:
-            as_width(int(name) if name.isdigit() else name)
+            policy(name)
         except RequestError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
     return names
@@ -245,7 +254,7 @@ def main(given: Sequence[str] | None = None) -> None:
         print(f"drafter  {engine.drafter}")
         teach(engine)
         done: list[Case] = []
-        policies = {name: as_width(int(name) if name.isdigit() else name) for name in args.widths}
+        policies = {name: policy(name) for name in args.widths}
         with engine.session(context=PROMPT + args.tokens + 1) as session:
             runs = Runs(session, args.tokens, args.sure)
             print("\n" + head(args.widths), flush=True)
@@ -254,17 +263,12 @@ def main(given: Sequence[str] | None = None) -> None:
                 done.append(case)
                 print(line(case), flush=True)
             if args.switch:
-                done.append(switching(runs, args, done))
-                print("\n" + head(list(done[-1].found)) + "\n" + line(done[-1], *against_knowing(done[-1])))
+                done.append(changing := switching(runs, args, done))
+                _, knowing = changing.found.values()
+                print("\n" + head(list(changing.found)) + "\n" + line(changing, knowing))
     if args.json:
         values: list[dict[str, Any]] = [vars(each) for case in done for each in (case.plain, *case.found.values())]
         args.json.write_text(json.dumps(values, indent=1))
-
-
-def against_knowing(case: Case) -> tuple[float]:
-    """How auto fares beside the policy that knows."""
-    auto, knowing = case.found.values()
-    return (auto.times(knowing),)
 
 
 if __name__ == "__main__":

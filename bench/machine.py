@@ -5,15 +5,7 @@ import platform
 from pathlib import Path
 
 import ds4py
-
-
-def cpu_model() -> str:
-    """The CPU's name as the system gives it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+from ds4py.cost_store import processor as cpu_model
 
 
 def print_header(path: str, **settings: object) -> None:

@@ -7,10 +7,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ds4py.cli import exits
-from ds4py.cli.model import note, open_engine
+from ds4py.cli.model import identity, note, open_engine
 from ds4py.cli.options import (
+    add_command,
     add_drafting_flags,
     add_engine_flags,
+    add_model_flag,
     add_output_flags,
     drafting_arguments,
     number,
@@ -51,14 +53,8 @@ SAMPLING = (
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     """Adds the command and its flags."""
-    parser = commands.add_parser(
-        "generate",
-        help="continue a prompt",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(run=run)
-    parser.add_argument("-m", "--model", metavar="FILE", help="target model (GGUF); default: an embedded tiny pair")
+    parser = add_command(commands, "generate", run, help="continue a prompt", description=DESCRIPTION)
+    add_model_flag(parser)
     add_prompt_flags(parser)
     add_length_flags(parser)
     add_sampling_flags(parser)
@@ -170,7 +166,7 @@ REASONS = {
 def summary(engine: "Engine", stats: Any, result: Result) -> dict[str, Any]:
     """The object that `--json` prints; times in seconds where they are not called ms, rates in tokens per second."""
     return {
-        "model": {"name": engine.name, "path": str(engine.path), "embedded": engine.embedded},
+        "model": identity(engine),
         "drafter": None if engine.drafter is None else asdict(engine.drafter),
         "prompt_tokens": stats.prompt_tokens,
         "ids": result.ids,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ds4py.cli import exits
 from ds4py.cli.model import require_file
-from ds4py.cli.options import number
+from ds4py.cli.options import add_command, number
 from ds4py.cli.roles import role
 from ds4py.cli.table import quantity, size, table
 
@@ -52,13 +52,9 @@ DRAFTER_NUMBERS = ("block", "from_anchor", "rank", "taps", "noise", "confidence"
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     """Adds the command and its flags."""
-    parser = commands.add_parser(
-        "inspect",
-        help="tell what a GGUF file is and what it needs",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        commands, "inspect", run, help="tell what a GGUF file is and what it needs", description=DESCRIPTION
     )
-    parser.set_defaults(run=run)
     parser.add_argument("file", metavar="FILE", help="a GGUF file")
     parser.add_argument("-m", "--model", metavar="TARGET", help="the target that the drafter FILE should fit")
     parser.add_argument(

@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ds4py.cli.exits import UsageError
 from ds4py.cli.progress import Bar
@@ -46,6 +46,11 @@ def open_engine(args: argparse.Namespace, path: str | None, drafter: str | None 
     if engine.drafter is not None:
         note(args, f"drafter: {engine.drafter}" + (f" ({drafter})" if drafter else ""))
     return engine
+
+
+def identity(engine: "Engine") -> dict[str, Any]:
+    """The model, for `--json`."""
+    return {"name": engine.name, "path": str(engine.path), "embedded": engine.embedded}
 
 
 def nodes_note(nodes: int, spread: bool) -> str:

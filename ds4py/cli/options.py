@@ -11,8 +11,6 @@ Number = TypeVar("Number", int, float)
 
 MAX_WIDTH = 15
 """Proposals that one verify can hold, whoever makes them."""
-WIDTHS = ("auto", "confidence", "ewma", "staged")
-"""Policies, as in `ds4py.speculative.width`, which takes long to import."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -67,10 +65,12 @@ def limits(low: float | None, high: float | None) -> str:
 
 def width(text: str) -> "int | str":
     """Converts a number of proposals; the names of policies stay as they are."""
-    if text in WIDTHS:
+    from ds4py.speculative.width import POLICIES
+
+    if text in POLICIES:
         return text
     if not text.lstrip("-").isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a width, wanted 0 to {MAX_WIDTH}, {', '.join(WIDTHS)}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a width, wanted 0 to {MAX_WIDTH}, {', '.join(POLICIES)}")
     return number(int, 0, MAX_WIDTH)(text)
 
 
@@ -89,6 +89,32 @@ def token_ids(text: str) -> list[int]:
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of token ids like 1,2,3") from None
     return ids
+
+
+def add_command(
+    commands: "argparse._SubParsersAction[Any]",
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    *,
+    help: str,
+    description: str,
+) -> argparse.ArgumentParser:
+    """A command's parser: `run` does its work, and `description` keeps its lines."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=help, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_model_flag(parser: argparse.ArgumentParser) -> None:
+    """Adds the target, which may be left out."""
+    parser.add_argument("-m", "--model", metavar="FILE", help="target model (GGUF); default: an embedded tiny pair")
+
+
+def add_drafter_flag(parser: "argparse._ActionsContainer") -> None:
+    """Adds the drafter."""
+    parser.add_argument("-md", "--drafter", metavar="FILE", help="DSpark drafter of the target (GGUF)")
 
 
 def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str | None = None) -> None:
@@ -113,7 +139,7 @@ def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str | Non
 def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
     """Adds the drafter, and how it is used."""
     group = parser.add_argument_group("speculative decoding", "changes the speed, never the distribution of the text")
-    group.add_argument("-md", "--drafter", metavar="FILE", help="DSpark drafter of the target (GGUF)")
+    add_drafter_flag(group)
     group.add_argument(
         "--draft",
         choices=("auto", "off", "dspark", "lookup"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ds4py.cli import exits
 from ds4py.cli.exits import UsageError
 from ds4py.cli.model import note, open_engine, read_text
-from ds4py.cli.options import add_engine_flags, add_output_flags, number
+from ds4py.cli.options import add_command, add_engine_flags, add_output_flags, number
 from ds4py.cli.progress import Bar
 
 if TYPE_CHECKING:
@@ -39,13 +39,9 @@ class Window(NamedTuple):
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     """Adds the command and its flags."""
-    parser = commands.add_parser(
-        "perplexity",
-        help="score how well a model predicts a text",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        commands, "perplexity", run, help="score how well a model predicts a text", description=DESCRIPTION
     )
-    parser.set_defaults(run=run)
     parser.add_argument("model", metavar="FILE", help="target model (GGUF)")
     parser.add_argument("-f", "--file", required=True, metavar="TEXT", help="UTF-8 text; - is standard input")
     parser.add_argument(

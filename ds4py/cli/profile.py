@@ -5,8 +5,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ds4py.cli import exits
-from ds4py.cli.model import open_engine
-from ds4py.cli.options import add_engine_flags, add_output_flags, number
+from ds4py.cli.model import identity, open_engine
+from ds4py.cli.options import add_command, add_drafter_flag, add_engine_flags, add_model_flag, add_output_flags, number
 from ds4py.cli.progress import Bar
 from ds4py.cli.table import table
 
@@ -25,15 +25,9 @@ SURVIVALS = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     """Adds the command and its flags."""
-    parser = commands.add_parser(
-        "profile",
-        help="measure where speculation pays",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(run=run)
-    parser.add_argument("-m", "--model", metavar="FILE", help="target model (GGUF); default: an embedded tiny pair")
-    parser.add_argument("-md", "--drafter", metavar="FILE", help="DSpark drafter of the target (GGUF)")
+    parser = add_command(commands, "profile", run, help="measure where speculation pays", description=DESCRIPTION)
+    add_model_flag(parser)
+    add_drafter_flag(parser)
     parser.add_argument(
         "--depth", type=depths, metavar="N,...", help="tokens before the step (default: 0, and 4096 where that fits)"
     )
@@ -77,7 +71,7 @@ def title(engine: "Engine") -> str:
 def summary(engine: "Engine", profile: "Profile") -> dict[str, Any]:
     """The object that `--json` prints."""
     return {
-        "model": {"name": engine.name, "path": str(engine.path), "embedded": engine.embedded},
+        "model": identity(engine),
         "drafter": engine.drafter and engine.drafter.path,
         "device": engine.device,
         "threads": engine.threads,

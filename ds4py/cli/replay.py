@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ds4py.cli import exits
 from ds4py.cli.model import open_engine
-from ds4py.cli.options import add_drafting_flags, add_engine_flags, add_output_flags, drafting_arguments, number
+from ds4py.cli.options import (
+    add_command,
+    add_drafting_flags,
+    add_engine_flags,
+    add_model_flag,
+    add_output_flags,
+    drafting_arguments,
+    number,
+)
 from ds4py.cli.progress import Bar
 from ds4py.cli.prompt import add_length_flags, add_prompt_flags, encode, prompt_text, token_limit
 from ds4py.cli.speculation import note_speculation, note_width
@@ -36,14 +44,10 @@ class Row(NamedTuple):
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     """Adds the command and its flags."""
-    parser = commands.add_parser(
-        "replay",
-        help="check speculative decoding against the target alone",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        commands, "replay", run, help="check speculative decoding against the target alone", description=DESCRIPTION
     )
-    parser.set_defaults(run=run)
-    parser.add_argument("-m", "--model", metavar="FILE", help="target model (GGUF); default: an embedded tiny pair")
+    add_model_flag(parser)
     parser.add_argument(
         "--tolerance", type=number(float, 0), default=0.0, metavar="X", help="largest gap that is accepted (default: 0)"
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from ds4py.speculative.expected import best_width, break_even, monotone
+from ds4py.speculative.expected import best_width, break_even, emitted, monotone
 
 
 @dataclass(frozen=True)
@@ -25,24 +26,26 @@ class Depth:
     plain_ms: float
     draft_ms: float | None
 
+    @cached_property
+    def _curve(self) -> list[float]:
+        return monotone(self.verify_ms)
+
     @property
     def break_even(self) -> list[float | None]:
         """By width from 1: the survival, alike at every position, from which speculation pays; None where none does."""
-        return break_even(monotone(self.verify_ms), self.draft_ms or 0.0, self.plain_ms)
+        return break_even(self._curve, self.draft_ms or 0.0, self.plain_ms)
 
     def speed(self, survival: float) -> tuple[int, float]:
         """The best width at a survival that is alike at every position, and tokens a second there.
 
         0 is plain decoding, without a draft.
         """
-        verify = monotone(self.verify_ms)
-        width, rate = best_width([survival] * (len(verify) - 1), verify, self.draft_ms or 0.0)
+        width, rate = best_width([survival] * (len(self._curve) - 1), self._curve, self.draft_ms or 0.0)
         return (width, 1000 * rate) if width and rate * self.plain_ms > 1 else (0, 1000 / self.plain_ms)
 
     def speed_at(self, width: int, survival: float) -> float:
         """Tokens a second with a fixed width."""
-        tokens = sum(survival**i for i in range(width + 1))
-        return 1000 * tokens / ((self.draft_ms or 0.0) + monotone(self.verify_ms)[width])
+        return 1000 * emitted([survival] * width)[-1] / ((self.draft_ms or 0.0) + self._curve[width])
 
     def as_dict(self) -> dict[str, float | int | Sequence[float | None] | None]:
         """Plain values."""

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ds4py.profile.measure import Profile
     from ds4py.profile.outlook import Depth
-
-    from .measure import Profile
 
 
 def plot(profile: Profile, path: str, title: str) -> None:

@@ -42,6 +42,10 @@ class Curve:
         """Seconds of a plain step: a verify of the anchor alone is one."""
         return self.verify[0]
 
+    def beyond_plain(self, width: int) -> float:
+        """Seconds that a cycle of so many proposals adds to a plain step."""
+        return self.draft + self.verify[width] - self.plain
+
 
 class Median:
     """The latest steps of one kind."""

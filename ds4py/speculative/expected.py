@@ -30,13 +30,10 @@ def best_width(conditional: Sequence[float], verify: Sequence[float], draft: flo
 
     `verify` has the seconds of a verify by width from 0 on; widths beyond it or beyond `conditional` do not exist.
     """
-    best, rate = 0, 1.0 / (draft + verify[0])
-    tokens = product = 1.0
-    for k, each in enumerate(conditional[: len(verify) - 1], 1):
-        product *= each
-        tokens += product
-        if tokens / (draft + verify[k]) > rate:
-            best, rate = k, tokens / (draft + verify[k])
+    best, rate = 0, 0.0
+    for k, (tokens, seconds) in enumerate(zip(emitted(conditional), verify, strict=False)):
+        if tokens / (draft + seconds) > rate:
+            best, rate = k, tokens / (draft + seconds)
     return best, rate
 
 
@@ -80,7 +77,7 @@ def _root(k: int, wanted: float) -> float | None:
     low, high = 0.0, 1.0
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if sum(middle**i for i in range(k + 1)) < wanted else (low, middle)
+        low, high = (middle, high) if emitted([middle] * k)[-1] < wanted else (low, middle)
     return high
 
 

@@ -12,7 +12,7 @@ from ds4py.errors import RequestError
 from ds4py.speculative.accept import accept
 from ds4py.speculative.costs import Costs
 from ds4py.speculative.draft import Draft, Drafter, Floats, Request
-from ds4py.speculative.proposers import Candidate, most_promising, proposer
+from ds4py.speculative.proposers import Candidate, Proposer, most_promising, proposer
 from ds4py.speculative.stats import Cycle, Speculation
 from ds4py.speculative.width import Width
 
@@ -38,6 +38,11 @@ class Proposed(NamedTuple):
     whole: Draft | None = None
     by: Candidate | None = None
     seconds: float = 0.0
+
+    @property
+    def asked(self) -> Proposer | None:
+        """Who drafted; None where nobody did."""
+        return self.by.proposer if self.by and self.whole is not None else None
 
 
 class Loop:
@@ -110,8 +115,7 @@ class Loop:
         return accept(logits, draft, self._request.sampler, self._request.rng, history=history, rule=self._rule)
 
     def _cycle(self, proposed: Proposed, accepted: int, verify: float, accept: float) -> Cycle:
-        draft, by = proposed.draft, proposed.by
-        asked = by is not None and proposed.whole is not None
+        draft, asked = proposed.draft, proposed.asked
         return Cycle(
             width=len(draft),
             accepted=accepted,
@@ -119,17 +123,16 @@ class Loop:
             verify_seconds=verify,
             accept_seconds=accept,
             confidence=() if draft.confidence is None else tuple(draft.confidence.tolist()),
-            drafter=by.proposer.drafter.name if by and asked else "",
-            tried=asked and self._width.trying,
+            drafter=asked.drafter.name if asked else "",
+            tried=asked is not None and self._width.trying,
             plain_seconds=self._plain,
         )
 
     def _learn(self, proposed: Proposed, cycle: Cycle, tokens: Sequence[int]) -> None:
         """Everyone learns from a cycle: costs, proposers, the policy."""
-        by = proposed.by
-        asked = by.proposer if by and proposed.whole is not None else None
+        asked = proposed.asked
         self._add_costs(cycle, asked.priced_as if asked else None)
-        for each in self._proposers if by else ():  # where nobody was asked, nobody learns
+        for each in self._proposers if proposed.by else ():  # where nobody was asked, nobody learns
             each.learn(proposed.whole if each is asked else None, cycle.width, tokens)
         self._width.observe(cycle)
         self.stats.cycles.append(cycle)

@@ -40,9 +40,9 @@ class Proposer(ABC):
         """Proposals for the cycle that was offered."""
         return self.drafter.propose(session, request, width)
 
-    @abstractmethod
     def calibrated(self, confidence: Sequence[float]) -> list[float]:
         """The confidences of a draft, as P(accepted)."""
+        return list(confidence)
 
     @abstractmethod
     def learn(self, draft: Draft | None, width: int, tokens: Sequence[int]) -> None:
@@ -132,10 +132,6 @@ class Lookup(Proposer):
     def propose(self, session: Session, request: Request, width: int) -> Draft | None:
         """What was found."""
         return Draft.point_mass(self._found[0][:width]) if self._found else None
-
-    def calibrated(self, confidence: Sequence[float]) -> list[float]:
-        """There are none."""
-        return list(confidence)
 
     def learn(self, draft: Draft | None, width: int, tokens: Sequence[int]) -> None:
         """Compares what was found with what came. A token of p is a given one as often as that would be accepted."""

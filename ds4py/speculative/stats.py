@@ -23,6 +23,11 @@ class Cycle(NamedTuple):
     plain_seconds: float = 0.0  # what a plain step costs there; 0 where that is not known
 
     @property
+    def emitted(self) -> int:
+        """Tokens: the accepted proposals and the one after them."""
+        return self.accepted + 1
+
+    @property
     def seconds(self) -> float:
         """All of the cycle."""
         return self.draft_seconds + self.verify_seconds + self.accept_seconds
@@ -129,22 +134,19 @@ class Speculation:
     @property
     def tried_ms(self) -> float:
         """Time lost to finding out: what tries took beyond plain decoding of the same tokens."""
-        tried = (each for each in self.cycles if each.tried and each.plain_seconds)
-        return 1000 * sum(max(0.0, each.seconds - (each.accepted + 1) * each.plain_seconds) for each in tried)
+        tried = (each for each in self._priced if each.tried)
+        return 1000 * sum(max(0.0, each.seconds - each.emitted * each.plain_seconds) for each in tried)
 
     @property
     def tokens_per_second(self) -> float:
         """Of the cycles whose plain cost is known, and alone: without what comes between them."""
-        known = [cycle for cycle in self.cycles if cycle.plain_seconds]
-        return rate(sum(each.accepted + 1 for each in known), sum(each.seconds for each in known))
+        return ratio(sum(each.emitted for each in self._priced), sum(each.seconds for each in self._priced))
 
     @property
     def plain_tokens_per_second(self) -> float:
         """What plain decoding would have had in the same cycles, by the engine's median costs."""
-        known = [cycle for cycle in self.cycles if cycle.plain_seconds]
-        return rate(
-            sum(each.accepted + 1 for each in known), sum((each.accepted + 1) * each.plain_seconds for each in known)
-        )
+        seconds = sum(each.emitted * each.plain_seconds for each in self._priced)
+        return ratio(sum(each.emitted for each in self._priced), seconds)
 
     @property
     def draft_ms(self) -> Milliseconds:
@@ -180,6 +182,10 @@ class Speculation:
             **{name: getattr(self, name)._asdict() for name in TIMES},
         }
 
+    @property
+    def _priced(self) -> list[Cycle]:
+        return [cycle for cycle in self.cycles if cycle.plain_seconds]
+
     def _judged(self, position: int) -> list[Cycle]:
         return [cycle for cycle in self.cycles if cycle.width > position and cycle.accepted >= position]
 
@@ -199,12 +205,7 @@ LISTS = (
 TIMES = ("draft_ms", "verify_ms", "accept_ms")
 
 
-def rate(tokens: int, seconds: float) -> float:
-    """Tokens a second; 0 in no time."""
-    return tokens / seconds if seconds else 0.0
-
-
-def ratio(part: int, whole: int) -> float:
+def ratio(part: float, whole: float) -> float:
     """0 where there is nothing."""
     return part / whole if whole else 0.0
 

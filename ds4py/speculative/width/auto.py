@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ds4py.speculative.costs import Curve
 from ds4py.speculative.expected import worthwhile
 from ds4py.speculative.stats import Cycle
 from ds4py.speculative.width.account import Account
@@ -54,13 +53,13 @@ class Auto(Width):
 
     def _chosen(self, offer: Offer) -> int:
         self._offer, self._try, self._again = offer, False, 0
-        if offer.unknown is not None or offer.curve is None:
+        if (curve := offer.settled) is None:
             self._try = bool(offer.unknown)
             return offer.unknown or 0
         best, rate = offer.best
-        price = price_of(offer.curve)
-        pays = best > 0 and rate * offer.curve.plain > 1
-        if not (self._account.allows(stake_of(offer)) if pays else self._account.allows_try(price, offer.curve.plain)):
+        pays = best > 0 and rate * curve.plain > 1
+        stake, price = curve.beyond_plain(offer.most), curve.beyond_plain(1)
+        if not (self._account.allows(stake) if pays else self._account.allows_try(price, curve.plain)):
             return 0
         self._try = not pays
         self._drafted += 1
@@ -70,32 +69,20 @@ class Auto(Width):
 
     def admit(self, offer: Offer, confidence: Sequence[float]) -> int:
         """What is worth its time, at the rate that drafting or plain decoding has; of a try one, to learn from."""
-        if offer.curve is None or offer.unknown is not None:
+        if (curve := offer.settled) is None:
             return len(confidence)
         if self._again:
             return min(self._again, len(confidence))
-        rate = max(offer.best[1], 1 / offer.curve.plain)
-        return max(worthwhile(confidence, offer.expected, offer.curve.verify, rate, len(confidence)), int(self._try))
+        rate = max(offer.best[1], 1 / curve.plain)
+        return max(worthwhile(confidence, offer.expected, curve.verify, rate, len(confidence)), int(self._try))
 
     def observe(self, cycle: Cycle) -> None:
         """Books the cycle; those that learn costs are free."""
-        offer = self._offer
-        if offer is None or offer.curve is None or offer.unknown is not None:
+        if self._offer is None or (curve := self._offer.settled) is None:
             return
-        plain = offer.curve.plain * (cycle.accepted + 1)
+        plain = curve.plain * cycle.emitted
         if cycle.draft_seconds or cycle.width:
-            taken = (offer.curve.draft if cycle.draft_seconds else 0.0) + offer.curve.verify[cycle.width]
-            self._account.drafted(plain, taken, price_of(offer.curve), tried=self._try)
+            taken = (curve.draft if cycle.draft_seconds else 0.0) + curve.verify[cycle.width]
+            self._account.drafted(plain, taken, curve.beyond_plain(1), tried=self._try)
         else:
             self._account.plain(plain)
-
-
-def price_of(curve: Curve) -> float:
-    """Seconds that a try adds to a plain step: a draft, and the least verify."""
-    return curve.draft + curve.verify[1] - curve.verify[0]
-
-
-def stake_of(offer: Offer) -> float:
-    """Seconds that a cycle of all proposals adds to a plain step."""
-    assert offer.curve is not None
-    return offer.curve.draft + offer.curve.verify[offer.most] - offer.curve.plain

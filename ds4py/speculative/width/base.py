@@ -38,6 +38,11 @@ class Offer:
         """The largest width there can be."""
         return len(self.expected)
 
+    @property
+    def settled(self) -> Curve | None:
+        """The curve where every width of it has been measured, so that it can decide."""
+        return self.curve if self.unknown is None else None
+
     @cached_property
     def best(self) -> tuple[int, float]:
         """The width of most tokens a second, and that rate; (0, 0.0) without a curve."""
