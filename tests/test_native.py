@@ -1,4 +1,5 @@
-"""Builds tests/native and runs each of its cases: ops, graph inputs and state against plain double loops.
+"""Builds tests/native and runs each of its cases: ops, graph inputs and state against plain double loops. Then tests/c,
+a C program on the C library.
 
 The build goes to build/native-tests. DS4_GGML_DIR names a local ggml tree; without it CMake fetches the pinned one.
 DS4_NATIVE_TESTS names a program that is built already (-DDS4_TESTS=ON).
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from gguf_tools import DRAFTER, TARGET
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "tests" / "native"
@@ -56,7 +58,7 @@ def binary() -> Path:
     }
     defines = [f"-D{name}={value}" for name, value in options.items()]
     run(cmake, "-S", str(ROOT), "-B", str(BUILD), "-G", "Ninja", *defines)
-    run(cmake, "--build", str(BUILD), "--target", "ds4_tests", "--parallel", str(os.cpu_count() or 1))
+    run(cmake, "--build", str(BUILD), "--target", "ds4_tests", "ds4_c_test", "--parallel", str(os.cpu_count() or 1))
     return BUILD / "tests" / "native" / ("ds4_tests.exe" if os.name == "nt" else "ds4_tests")
 
 
@@ -76,3 +78,9 @@ def test_case(binary: Path, case: str) -> None:
     done = subprocess.run([binary, case], capture_output=True, text=True)
     if done.returncode:
         pytest.fail(f"exit {done.returncode}\n{done.stdout}{done.stderr}", pytrace=False)
+
+
+def test_a_c_program_drafts_verifies_and_commits(binary: Path, tmp_path: Path) -> None:
+    program = binary.parents[1] / "c" / ("ds4_c_test" + binary.suffix)
+    done = subprocess.run([program, TARGET, DRAFTER, tmp_path], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "passed\n"), done.stdout + done.stderr
