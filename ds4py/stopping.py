@@ -1,4 +1,4 @@
-"""Stop strings in a stream of text, whatever pieces it arrives in."""
+"""Strings to look for in a stream of text, whatever pieces it arrives in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ds4py.errors import RequestError
 
 
 class StopStrings:
-    """Passes text on until one of `stops` appears; holds back what may be the beginning of one.
+    """Passes text on until one of `stops` is complete; holds back what may be the beginning of one.
 
     Raises RequestError for an empty stop string.
     """
@@ -24,14 +24,9 @@ class StopStrings:
 
     def push(self, text: str) -> str:
         """Text that may be shown now; sets `found` when a stop string is complete (it is not shown)."""
-        self._held += text
-        at = min((i for i in (self._held.find(s) for s in self._stops) if i >= 0), default=None)
-        if at is not None:
-            self.found = True
-            shown, self._held = self._held[:at], ""
-            return shown
-        keep = self._pending()
-        shown, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
+        shown, stop, rest = cut(self._held + text, self._stops)
+        self.found = self.found or bool(stop)
+        self._held = "" if stop else rest
         return shown
 
     def flush(self) -> str:
@@ -39,10 +34,23 @@ class StopStrings:
         shown, self._held = self._held, ""
         return shown
 
-    def _pending(self) -> int:
-        """Length of the longest end of the held text that begins a stop string."""
-        longest = max((len(s) - 1 for s in self._stops), default=0)
-        for n in range(min(longest, len(self._held)), 0, -1):
-            if any(s.startswith(self._held[-n:]) for s in self._stops):
-                return n
-        return 0
+
+def cut(text: str, marks: Sequence[str]) -> tuple[str, str, str]:
+    """Cuts a text at the mark that is complete first: what is before it, the mark, and what is after it.
+
+    Where none is complete the second is empty, and the third is the longest ending that may become a mark. Of marks that
+    are complete at the same character the longest counts. So it does not matter in which pieces a text arrives, if the
+    third is put before the next piece.
+    """
+    found = [(at + len(mark), at, mark) for mark in marks if (at := text.find(mark)) >= 0]
+    if found:
+        end, at, mark = min(found)
+        return text[:at], mark, text[end:]
+    split = len(text) - max((pending(text, mark) for mark in marks), default=0)
+    return text[:split], "", text[split:]
+
+
+def pending(text: str, mark: str) -> int:
+    """Length of the longest ending of a text that the mark begins with, less than the whole mark."""
+    longest = min(len(text), len(mark) - 1)
+    return next((n for n in range(longest, 0, -1) if text.endswith(mark[:n])), 0)

@@ -134,10 +134,18 @@ def test_the_embedded_model() -> None:
         assert list(session.generate(PROMPT, max_tokens=4))
 
 
-@pytest.mark.parametrize("stops", [["ab"], ["abc", "bd"], ["aab"], []])
+def first_stop(text: str, stops: list[str]) -> int:
+    """Where the stop string begins that is complete first; of those that end there, the longest."""
+    for end in range(len(text) + 1):
+        if found := [stop for stop in stops if text[:end].endswith(stop)]:
+            return end - max(map(len, found))
+    return len(text)
+
+
+@pytest.mark.parametrize("stops", [["ab"], ["abc", "bd"], ["aab"], [], ["bc", "abcd"], ["c", "bc"]])
 def test_stop_strings_in_every_split(stops: list[str]) -> None:
-    for text in ("xxabyy", "aaab", "abd", "zzz", "ababcab", ""):
-        at = min((text.index(s) for s in stops if s in text), default=len(text))
+    for text in ("xxabyy", "aaab", "abd", "zzz", "ababcab", "xabcd", ""):
+        at = first_stop(text, stops)
         for cuts in itertools.product([False, True], repeat=max(len(text) - 1, 0)):
             filter_ = StopStrings(stops)
             shown, piece = "", ""

@@ -1,8 +1,35 @@
-"""Conversations as the prompts that DeepSeek-V4 was trained on."""
+"""Conversations as the prompts that DeepSeek-V4 was trained on, and its answers taken apart."""
 
 from ds4py.chat.encode import encode_chat
 from ds4py.chat.layout import Segment, render
-from ds4py.chat.messages import Message
+from ds4py.chat.messages import Message, ToolCall
+from ds4py.chat.reply import (
+    Content,
+    Event,
+    Reasoning,
+    ReplyParser,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallStart,
+    message_of,
+    parse_reply,
+)
 from ds4py.chat.template import ChatTemplate
 
-__all__ = ["ChatTemplate", "Message", "Segment", "encode_chat", "render"]
+__all__ = [
+    "ChatTemplate",
+    "Content",
+    "Event",
+    "Message",
+    "Reasoning",
+    "ReplyParser",
+    "Segment",
+    "ToolCall",
+    "ToolCallArguments",
+    "ToolCallEnd",
+    "ToolCallStart",
+    "encode_chat",
+    "message_of",
+    "parse_reply",
+    "render",
+]

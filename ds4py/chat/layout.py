@@ -106,7 +106,7 @@ def assistant(message: Message, with_reasoning: bool) -> Iterable[Segment]:
     """A finished turn of the assistant; a bare end of thinking where the reasoning is left out."""
     yield Segment(ASSISTANT, True)
     if with_reasoning:
-        yield from (Segment(THINK, True), Segment(message.reasoning or "", False))
+        yield from (Segment(THINK, True), Segment(message.reasoning_content or "", False))
     yield from (Segment(END_THINK, True), Segment(message.content, False), Segment(EOS, True))
 
 

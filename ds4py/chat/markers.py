@@ -11,3 +11,6 @@ THINK: Final = "<think>"
 END_THINK: Final = "</think>"
 
 ALL: Final = (BOS, EOS, USER, ASSISTANT, REMINDER, THINK, END_THINK)
+
+DSML: Final = "｜DSML｜"
+"""In the tags of tool calls, after their `<` or `</`."""

@@ -18,12 +18,23 @@ NO_TOOLS = "tool declarations and calls cannot be laid out yet: leave them out, 
 
 
 @dataclass(frozen=True)
+class ToolCall:
+    """What the assistant asks of a tool: its name, a JSON object of arguments as text, and the call's id, if any."""
+
+    name: str
+    arguments: str
+    id: str | None = None
+
+
+@dataclass(frozen=True)
 class Message:
-    """A message: its role (one of ROLES), its text, and for the assistant the reasoning before that text."""
+    """A message: its role (one of ROLES), its text, and for the assistant the reasoning before that text and the calls
+    of tools after it."""
 
     role: str
     content: str
-    reasoning: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 def read_messages(given: Sequence[Message | Mapping[str, object]]) -> list[Message]:
@@ -48,10 +59,12 @@ def read_message(place: int, given: object) -> Message:
         raise RequestError(f"messages[{place}]: found {type(given).__name__}, wanted a Message or a dictionary")
     if given.role not in ROLES:
         raise RequestError(f"messages[{place}]: unknown role {given.role!r}; wanted one of {', '.join(ROLES)}")
-    for name, text in (("content", given.content), ("reasoning", given.reasoning)):
+    for name, text in (("content", given.content), ("reasoning", given.reasoning_content)):
         if not isinstance(text, str) and not (name == "reasoning" and text is None):
             raise RequestError(f"messages[{place}]: {name} is {type(text).__name__}, wanted a string")
-    if given.reasoning is not None and given.role != "assistant":
+    if given.tool_calls:
+        raise RequestError(f"messages[{place}]: tool_calls: {NO_TOOLS}")
+    if given.reasoning_content is not None and given.role != "assistant":
         raise RequestError(f"messages[{place}]: only the assistant has reasoning, but the role is {given.role!r}")
     return given
 

@@ -1,0 +1,70 @@
+"""Tool calls as DeepSeek-V4 writes them: tags, and calls that are read from them.
+
+    <｜DSML｜tool_calls>
+    <｜DSML｜invoke name="weather">
+    <｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>
+    <｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>
+    </｜DSML｜invoke>
+    </｜DSML｜tool_calls>
+
+A string stands there as it is, without any escaping; everything else is JSON. White space between tags is free.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final, NoReturn
+
+from ds4py.chat.markers import DSML
+
+OPEN: Final = f"<{DSML}tool_calls>"
+CLOSE: Final = f"</{DSML}tool_calls>"
+CLOSE_INVOKE: Final = f"</{DSML}invoke>"
+CLOSE_PARAMETER: Final = f"</{DSML}parameter>"
+
+INVOKE: Final = re.compile(rf'<{DSML}invoke\s+name="([^"]+)"\s*>')
+PARAMETER: Final = re.compile(rf'<{DSML}parameter\s+name="([^"]*)"\s+string="(true|false)"\s*>')
+
+
+class Malformed(ValueError):
+    """Text that is no tool call."""
+
+
+class CallReader:
+    """The parameters of one call, as they are read."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._values: dict[str, str] = {}
+
+    def add(self, name: str, value: str, is_string: bool) -> None:
+        """Adds a parameter. Raises Malformed for a name that is there already, and for a value that is no JSON."""
+        if name in self._values:
+            raise Malformed(f"the parameter {name!r} comes twice")
+        self._values[name] = to_json(value) if is_string else checked_json(value)
+
+    @property
+    def arguments(self) -> str:
+        """The JSON object of the parameters; values that were JSON are in it as they were written."""
+        return "{" + ", ".join(f"{to_json(name)}: {value}" for name, value in self._values.items()) + "}"
+
+
+def to_json(value: object) -> str:
+    """JSON as the model was trained on it: with spaces, and with other alphabets as they are."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def checked_json(text: str) -> str:
+    """The text of a JSON value, less the white space around it. Raises Malformed."""
+    try:
+        # Numbers are not turned into Python's, which has no place for some.
+        json.loads(text, parse_constant=not_json, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f'a value with string="false" is no JSON: {error}') from None
+    return text.strip()
+
+
+def not_json(constant: str) -> NoReturn:
+    """What Python reads and JSON has not."""
+    raise ValueError(f"{constant} is not in JSON")
