@@ -65,8 +65,8 @@ struct DeviceAcceptance {
     int32_t* verdict;  // [2]: how many stand, and the token after them
 };
 
-/// Runs kernels on one device. Calls return at once and run in order; one thread at a time. Throws BackendError when the
-/// device refuses.
+/// Runs kernels on one device. Calls return at once and run in order; one thread at a time. Throws BackendError when
+/// the device refuses.
 class Launcher {
    public:
     virtual ~Launcher() = default;

@@ -1,0 +1,59 @@
+#include "emulator/memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/block.h"
+
+namespace ds4::emulator {
+
+Region::Region(std::string name, std::byte* base, size_t bytes, bool written)
+    : name_(std::move(name)), base_(base), bytes_(bytes), constant_(written), written_(written ? 0 : bytes) {}
+
+void Region::forget() { std::ranges::fill(written_, 0); }
+
+void Region::require_written() const {
+    if (constant_) return;
+    const auto gap = std::ranges::find(written_, 0);
+    if (gap == written_.end()) return;
+    throw Fault(name_ + ": byte " + std::to_string(gap - written_.begin()) + " of " + std::to_string(bytes_) +
+                " was never written; a kernel must write its whole output");
+}
+
+std::string Region::element(int64_t offset, size_t size) const {
+    const auto width = static_cast<int64_t>(size);
+    const int64_t index = offset / width - (offset % width < 0 ? 1 : 0);
+    std::string text = name_ + "[" + std::to_string(index) + "]";
+    if (offset % width) text += " and a half";
+    return text + " (elements of " + std::to_string(size) + " bytes)";
+}
+
+void Region::outside(int64_t offset, size_t size, const char* does) const {
+    fault(std::string(does) + " " + element(offset, size) + ", but there are " + std::to_string(bytes_ / size) +
+          ": out of bounds");
+}
+
+void Region::unwritten(int64_t offset, size_t size) const {
+    fault("reads " + element(offset, size) + ", which nothing wrote");
+}
+
+void Region::read_only(int64_t offset, size_t size) const {
+    fault("writes " + element(offset, size) + ", which is an input");
+}
+
+void Memory::add(const char* name, void* data, size_t bytes, bool written) {
+    if (data && bytes) regions_.emplace_back(name, static_cast<std::byte*>(data), bytes, written);
+}
+
+Region& Memory::find(const void* at) {
+    for (Region& r : regions_) {
+        if (r.holds(static_cast<const std::byte*>(at))) return r;
+    }
+    fault(at ? "uses a pointer that is in none of the kernel's buffers" : "uses a null pointer");
+}
+
+void Memory::require_written() const {
+    for (const Region& r : regions_) r.require_written();
+}
+
+}  // namespace ds4::emulator

@@ -1,0 +1,91 @@
+#pragma once
+// Memory as an emulated kernel sees it: buffers of known sizes, and which of their bytes have been written.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace ds4::emulator {
+
+/// A kernel did what no device allows, or what would give chance values there. The text names the kernel, the block and
+/// thread, the array and the index.
+struct Fault : std::logic_error {
+    using std::logic_error::logic_error;
+};
+
+/// An array of a kernel: global memory, or shared memory of the running block.
+class Region {
+   public:
+    /// `written`: the bytes hold values from the start, and the kernel may read but not write them.
+    Region(std::string name, std::byte* base, size_t bytes, bool written);
+
+    const std::string& name() const { return name_; }
+    std::byte* base() const { return base_; }
+    size_t bytes() const { return bytes_; }
+    bool holds(const std::byte* at) const { return at >= base_ && at < base_ + bytes_; }
+
+    /// Checks an access to `size` bytes at base + offset. Throws Fault.
+    void check_read(int64_t offset, size_t size) const {
+        check_inside(offset, size, "reads");
+        if (constant_) return;
+        for (size_t i = 0; i < size; i++) {
+            if (!written_[offset + i]) unwritten(offset, size);
+        }
+    }
+    void check_write(int64_t offset, size_t size) {
+        check_inside(offset, size, "writes");
+        if (constant_) read_only(offset, size);
+        for (size_t i = 0; i < size; i++) written_[offset + i] = 1;
+    }
+    /// What was written is so no longer.
+    void forget();
+    /// Throws Fault unless every byte was written.
+    void require_written() const;
+
+   private:
+    void check_inside(int64_t offset, size_t size, const char* does) const {
+        if (offset < 0 || offset + size > bytes_) outside(offset, size, does);
+    }
+    [[noreturn]] void outside(int64_t offset, size_t size, const char* does) const;
+    [[noreturn]] void unwritten(int64_t offset, size_t size) const;
+    [[noreturn]] void read_only(int64_t offset, size_t size) const;
+    std::string element(int64_t offset, size_t size) const;
+
+    std::string name_;
+    std::byte* base_;
+    size_t bytes_;
+    bool constant_;
+    std::vector<uint8_t> written_;
+};
+
+/// The global memory that some kernels, run one after another, may touch.
+class Memory {
+   public:
+    /// Holds `count` values already; only read. A null pointer adds nothing.
+    template <typename T>
+    void input(const char* name, const T* data, size_t count) {
+        add(name, const_cast<T*>(data), count * sizeof(T), true);
+    }
+    void input_bytes(const char* name, const void* data, size_t bytes) {
+        add(name, const_cast<void*>(data), bytes, true);
+    }
+    /// Holds nothing yet.
+    template <typename T>
+    void output(const char* name, T* data, size_t count) {
+        add(name, data, count * sizeof(T), false);
+    }
+    /// The buffer that holds `at`. Throws Fault.
+    Region& find(const void* at);
+    /// Throws Fault unless the kernels wrote all outputs, every byte of them.
+    void require_written() const;
+
+   private:
+    void add(const char* name, void* data, size_t bytes, bool written);
+
+    std::deque<Region> regions_;
+};
+
+}  // namespace ds4::emulator
