@@ -48,6 +48,7 @@ __all__: list[str] = [
     "philox4x32",
     "read_drafter",
     "read_hyperparameters",
+    "serve_rpc",
 ]
 
 class Error(Exception):
@@ -627,6 +628,12 @@ def read_drafter(file: GgufFile, target: Hyperparameters | None = None) -> Draft
 def read_hyperparameters(file: GgufFile) -> Hyperparameters:
     """
     Raises FormatError where the file is not a DS4 target, saying what it is.
+    """
+
+def serve_rpc(endpoint: str, device: str = "auto", threads: int = 1) -> None:
+    """
+    Serves a device of this machine at "HOST:PORT" by ggml's RPC protocol, one client at a time, without
+    authentication. Does not return; raises BackendError when the address cannot be served at.
     """
 
 PACKED_LAYOUT: int = 1

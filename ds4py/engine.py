@@ -24,7 +24,8 @@ class Engine:
     Args:
         path: a GGUF file, or any shard of a split one. None loads the tiny model inside the package.
         drafter: a DSpark drafter for it (GGUF). None loads none, but with the embedded target its own.
-        device: "auto" (the first GPU, else the CPU), "cpu", "cuda:0", "hip:0", "metal", "vulkan:0".
+        device: "cpu", "cuda:0", "hip:0", "metal", "vulkan:0", "rpc:HOST:PORT" (an RPC server of ggml's), or "auto":
+            what the environment variable DS4_DEVICE names, else the first GPU, else the CPU.
         threads: CPU threads of a session. None takes the physical cores this process may use, and fewer while others
             use them; without `repack` always all, because results could depend on their number.
         repack: interleave the weights at load for the CPU's kernels, where memory suffices; False uses them as they lie
@@ -44,7 +45,7 @@ class Engine:
         PairError: target and drafter do not fit together.
         RequestError: the device or an argument does not exist, or a packed file is opened where the CPU's own kernels
             do not compute.
-        BackendError: the device has no room.
+        BackendError: the device has no room, or a remote one does not answer.
     """
 
     def __init__(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from generating import PROMPT
 from gguf_tools import GOLDEN
+from rpc_server import rpc_server
 
 import ds4py
 
@@ -48,6 +49,13 @@ def pair() -> Iterator[ds4py.Engine]:
     target, drafter = GOLDEN / "tiny-target-f32.gguf", GOLDEN / "tiny-drafter-f32.gguf"
     with ds4py.Engine(target, drafter=drafter, device="cpu", threads=1) as engine:
         yield engine
+
+
+@pytest.fixture(scope="session")
+def remote() -> Iterator[str]:
+    """The name of a device whose memory this process cannot address."""
+    with rpc_server() as device:
+        yield device
 
 
 @pytest.fixture(scope="session")

@@ -129,7 +129,11 @@ def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str | Non
         metavar="N",
         help="CPU threads (default: the physical cores that others leave free)",
     )
-    group.add_argument("--device", default="auto", help="where the model runs: auto, cpu, or a device's name")
+    group.add_argument(
+        "--device",
+        default="auto",
+        help="where the model runs: auto, cpu, cuda:0, hip:0, metal, vulkan:0 or rpc:HOST:PORT",
+    )
     group.add_argument(
         "--no-repack", action="store_true", help="use the weights as they lie: starts sooner, runs slower (CPU)"
     )

@@ -13,4 +13,5 @@ PYBIND11_MODULE(_native, m) {
     register_model(m);
     register_drafter(m);
     register_session(m);
+    register_devices(m);
 }

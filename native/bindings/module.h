@@ -9,6 +9,7 @@
 
 namespace ds4::bindings {
 
+void register_devices(pybind11::module_& m);
 void register_errors(pybind11::module_& m);
 void register_formats(pybind11::module_& m);
 void register_gguf(pybind11::module_& m);

@@ -20,7 +20,8 @@
 namespace ds4 {
 
 struct ModelOptions {
-    /// "auto" (the first GPU, else the CPU), "cpu", "cuda:0", "hip:0", "metal", "vulkan:0".
+    /// "auto" (what DS4_DEVICE names, else the first GPU, else the CPU), "cpu", "cuda:0", "hip:0", "metal", "vulkan:0",
+    /// "rpc:HOST:PORT".
     std::string device = "auto";
     /// CPU threads of a session, at least 1. Nothing: the cores that affinity and quota leave to this process, and
     /// fewer while others use them where the CPU's own kernels compute, whose bits do not depend on it.
@@ -44,6 +45,8 @@ class Model {
     const model::Hyperparameters& hyperparameters() const { return hp_; }
     const model::Weights& weights() const { return weights_; }
     ggml_backend_dev_t device() const { return device_; }
+    /// The connection to a remote device, for whatever may outlive the model there.
+    std::shared_ptr<void> connection() const { return connection_; }
     std::string device_name() const;
     /// The most that a session computes with.
     int threads() const { return threads_; }
@@ -64,6 +67,7 @@ class Model {
     Model() = default;
     std::shared_ptr<const gguf::File> file_;
     model::Hyperparameters hp_;
+    std::shared_ptr<void> connection_;  // to a remote device; outlives what lies there
     ggml_context_ptr ctx_;
     std::vector<ggml_backend_buffer_ptr> buffers_;
     std::deque<kernels::PackedTensor> packed_;

@@ -11,6 +11,7 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
                                              const LoadProgress& progress) {
     std::shared_ptr<Drafter> d(new Drafter());
     d->file_ = gguf::File::open(path);
+    d->connection_ = target.connection();
     auto [hp, ctx, weights] = drafter::describe(*d->file_, &target.hyperparameters());
     d->hp_ = std::move(hp);
     d->ctx_ = std::move(ctx);

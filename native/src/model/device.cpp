@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <cstdlib>
 
 #include "ds4/errors.h"
 #include "ds4/model.h"
+#include "model/remote.h"
 
 namespace ds4 {
 namespace model {
@@ -39,6 +41,8 @@ std::string device_list() {
 }
 
 ggml_backend_dev_t best_device() {
+    const char* chosen = std::getenv("DS4_DEVICE");
+    if (chosen && *chosen && lower(chosen) != "auto") return find_device(chosen);
     for (auto type : {GGML_BACKEND_DEVICE_TYPE_GPU, GGML_BACKEND_DEVICE_TYPE_IGPU}) {
         if (ggml_backend_dev_t device = ggml_backend_dev_by_type(type)) return device;
     }
@@ -54,13 +58,20 @@ ggml_backend_dev_t cpu_device() {
 }
 
 ggml_backend_dev_t find_device(const std::string& name) {
+    if (is_remote(name)) return remote_device(name);
     const std::string wanted = ggml_name(name);
     if (wanted == "auto") return best_device();
     for (size_t i = 0; i < ggml_backend_dev_count(); i++) {
         if (answers_to(ggml_backend_dev_get(i), wanted)) return ggml_backend_dev_get(i);
     }
     throw RequestError("device '" + name + "' is not here; this build offers: " + device_list() +
-                       " (other backends need a build with ggml's switch, e.g. CMAKE_ARGS=-DGGML_CUDA=ON)");
+                       ", rpc:HOST:PORT (other backends need a build with ggml's switch, e.g. "
+                       "CMAKE_ARGS=-DGGML_CUDA=ON)");
+}
+
+std::string name_of(ggml_backend_dev_t device) {
+    const std::string endpoint = endpoint_of(device);
+    return endpoint.empty() ? ggml_backend_dev_name(device) : "rpc:" + endpoint;
 }
 
 void set_threads(ggml_backend_t cpu, int threads) {

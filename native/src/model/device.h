@@ -7,8 +7,13 @@
 
 namespace ds4::model {
 
-/// Throws RequestError listing what there is when the name fits no device.
+/// A device by its name: "cpu", "cuda:0", "hip:0", "metal", "vulkan:0", "rpc:HOST:PORT"; "auto" is what DS4_DEVICE
+/// names where that is set, else the first GPU, else the CPU. Throws RequestError listing what there is when the name
+/// fits no device, BackendError for a remote one that does not answer.
 ggml_backend_dev_t find_device(const std::string& name);
+
+/// The name of a device: ggml's, "rpc:HOST:PORT" for a remote one.
+std::string name_of(ggml_backend_dev_t device);
 
 /// The CPU device. Throws BackendError when no CPU backend is loaded.
 ggml_backend_dev_t cpu_device();

@@ -4,6 +4,7 @@
 #include "model/device.h"
 #include "model/fingerprint.h"
 #include "model/placement.h"
+#include "model/remote.h"
 
 namespace ds4 {
 namespace {
@@ -24,6 +25,7 @@ std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOpt
     if (threads < 1) throw RequestError("threads is " + std::to_string(threads) + ", wanted at least 1");
     std::shared_ptr<Model> m(new Model());
     m->device_ = model::find_device(options.device);
+    m->connection_ = model::keep_connected(m->device_);
     m->topology_ = machine::read_topology(machine::allowed_cpus());
     m->threads_ = options.threads.value_or(machine::default_threads(m->topology_));
     const bool own_kernels = options.repack && model::own_kernels(m->device_);
@@ -49,7 +51,7 @@ std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOpt
     return m;
 }
 
-std::string Model::device_name() const { return ggml_backend_dev_name(device_); }
+std::string Model::device_name() const { return model::name_of(device_); }
 
 std::vector<ggml_backend_ptr> Model::open_backends() const {
     std::vector<ggml_backend_ptr> backends;

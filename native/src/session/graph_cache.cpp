@@ -1,5 +1,7 @@
 #include "session/graph_cache.h"
 
+#include <algorithm>
+
 #include "ds4/errors.h"
 
 namespace ds4::session {
@@ -16,6 +18,16 @@ ggml_backend_sched_ptr graph_scheduler(const std::vector<ggml_backend_ptr>& back
     for (const ggml_backend_ptr& b : backends) list.push_back(b.get());
     return ggml_backend_sched_ptr(
         ggml_backend_sched_new(list.data(), nullptr, static_cast<int>(list.size()), 2 * nodes, false, true));
+}
+
+void keep_on_host(ggml_backend_sched_t scheduler, ggml_cgraph* graph) {
+    ggml_backend_t host = ggml_backend_sched_get_backend(scheduler, ggml_backend_sched_get_n_backends(scheduler) - 1);
+    constexpr ggml_op ours[] = {GGML_OP_CUSTOM, GGML_OP_MAP_CUSTOM1, GGML_OP_MAP_CUSTOM2, GGML_OP_MAP_CUSTOM3};
+    for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
+        ggml_tensor* node = ggml_graph_node(graph, i);
+        const bool custom = std::ranges::find(ours, node->op) != std::end(ours);
+        if (custom) ggml_backend_sched_set_tensor_backend(scheduler, node, host);
+    }
 }
 
 }  // namespace ds4::session

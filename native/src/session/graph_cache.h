@@ -23,14 +23,19 @@ struct Plan {
 /// A context without memory of its own for a graph of at most `nodes` nodes. Throws BackendError.
 ggml_context_ptr graph_context(size_t nodes);
 ggml_backend_sched_ptr graph_scheduler(const std::vector<ggml_backend_ptr>& backends, size_t nodes);
+/// Has the CPU, the last backend, compute the nodes that are functions of this process, whatever others say they can
+/// do.
+void keep_on_host(ggml_backend_sched_t scheduler, ggml_cgraph* graph);
 
 /// Builds the graph of a shape and a scheduler for it; memory is not yet allocated.
 template <typename Shape, typename Build>
 auto build_plan(const std::vector<ggml_backend_ptr>& backends, const Shape& shape, size_t nodes, Build build) {
     ggml_context_ptr ctx = graph_context(nodes);
     auto built = build(ctx.get());
+    ggml_backend_sched_ptr scheduler = graph_scheduler(backends, nodes);
+    keep_on_host(scheduler.get(), built.graph);
     return std::make_unique<Plan<Shape, decltype(built)>>(shape, std::move(ctx), std::move(built),
-                                                          graph_scheduler(backends, nodes));
+                                                          std::move(scheduler));
 }
 
 template <typename Shape, typename Graph>

@@ -1,0 +1,51 @@
+"""An RPC server in a process of its own: a device whose memory this process cannot address, without a GPU."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SERVE = "import sys; from ds4py import _native; _native.serve_rpc(sys.argv[1], 'cpu', int(sys.argv[2]))"
+START_SECONDS = 20.0
+
+
+@contextmanager
+def rpc_server(threads: int = 1) -> Iterator[str]:
+    """Serves the CPU at a free port of 127.0.0.1; yields the device's name, "rpc:127.0.0.1:PORT"."""
+    endpoint = f"127.0.0.1:{free_port()}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "DS4_DEVICE": "cpu"}
+    server = subprocess.Popen(
+        [sys.executable, "-P", "-c", SERVE, endpoint, str(threads)], env=environment, stdout=subprocess.DEVNULL
+    )
+    try:
+        _wait_for(server, endpoint)
+        yield f"rpc:{endpoint}"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def free_port() -> int:
+    """A port that nobody listens at now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_for(server: subprocess.Popen[bytes], endpoint: str) -> None:
+    host, port = endpoint.split(":")
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        assert server.poll() is None, "the server ended"
+        try:
+            socket.create_connection((host, int(port)), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    raise AssertionError(f"no server at {endpoint} after {START_SECONDS} s")
