@@ -38,9 +38,9 @@ class StopStrings:
 def cut(text: str, marks: Sequence[str]) -> tuple[str, str, str]:
     """Cuts a text at the mark that is complete first: what is before it, the mark, and what is after it.
 
-    Where none is complete the second is empty, and the third is the longest ending that may become a mark. Of marks that
-    are complete at the same character the longest counts. So it does not matter in which pieces a text arrives, if the
-    third is put before the next piece.
+    Where none is complete the second is empty, and the third is the longest ending that may become a mark. Of marks
+    that are complete at the same character the longest counts. So it does not matter in which pieces a text arrives, if
+    the third is put before the next piece.
     """
     found = [(at + len(mark), at, mark) for mark in marks if (at := text.find(mark)) >= 0]
     if found:
