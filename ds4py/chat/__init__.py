@@ -1,7 +1,7 @@
 """Conversations as the prompts that DeepSeek-V4 was trained on, and its answers taken apart."""
 
 from ds4py.chat.encode import encode_chat
-from ds4py.chat.layout import Segment, render
+from ds4py.chat.layout import render
 from ds4py.chat.messages import Message, ToolCall
 from ds4py.chat.reply import (
     Content,
@@ -14,6 +14,7 @@ from ds4py.chat.reply import (
     message_of,
     parse_reply,
 )
+from ds4py.chat.segments import Segment
 from ds4py.chat.template import ChatTemplate
 
 __all__ = [

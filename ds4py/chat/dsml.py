@@ -17,6 +17,7 @@ import re
 from typing import Final, NoReturn
 
 from ds4py.chat.markers import DSML
+from ds4py.errors import RequestError
 
 OPEN: Final = f"<{DSML}tool_calls>"
 CLOSE: Final = f"</{DSML}tool_calls>"
@@ -25,6 +26,26 @@ CLOSE_PARAMETER: Final = f"</{DSML}parameter>"
 
 INVOKE: Final = re.compile(rf'<{DSML}invoke\s+name="([^"]+)"\s*>')
 PARAMETER: Final = re.compile(rf'<{DSML}parameter\s+name="([^"]*)"\s+string="(true|false)"\s*>')
+
+
+DECLARING: Final = (
+    f"""## Tools
+
+To call tools, end your answer with a block of this form, one invoke for each call:
+
+<{DSML}tool_calls>
+<{DSML}invoke name="TOOL">
+<{DSML}parameter name="NAME" string="true">a string, exactly as it is</{DSML}parameter>
+<{DSML}parameter name="OTHER" string="false">any other value, as JSON</{DSML}parameter>
+</{DSML}invoke>
+</{DSML}tool_calls>
+
+The tools, and the JSON schemas of their parameters:
+
+""",
+    "\n\nUse no other tools, and no parameters that these schemas do not allow.\n",
+)
+"""Words before and after the tools, for a file whose chat template has none: its model was trained on no others."""
 
 
 class Malformed(ValueError):
@@ -68,3 +89,22 @@ def checked_json(text: str) -> str:
 def not_json(constant: str) -> NoReturn:
     """What Python reads and JSON has not."""
     raise ValueError(f"{constant} is not in JSON")
+
+
+def check_name(where: str, name: str) -> None:
+    """Raises RequestError, beginning with `where`, for a name that a tag cannot hold."""
+    if not name or '"' in name:
+        raise RequestError(
+            f"{where}: the name {name!r} cannot be written in a call; it needs characters, and no quotes"
+        )
+
+
+def read_arguments(where: str, text: str) -> dict[str, object]:
+    """The JSON object of a call's arguments. Raises RequestError, beginning with `where`, for anything else."""
+    try:
+        found = json.loads(text, parse_constant=not_json)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"{where}: the arguments are no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise RequestError(f"{where}: the arguments are JSON of {type(found).__name__}, wanted an object")
+    return found

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ds4py.chat.layout import render
+from ds4py.chat.markers import DSML
 from ds4py.chat.messages import Message
 from ds4py.chat.template import ChatTemplate
+from ds4py.chat.tools import Tools
 from ds4py.errors import RequestError
 
 
@@ -31,7 +33,7 @@ def encode_chat(
     effort: str | None = None,
     drop_reasoning: bool = True,
     template: ChatTemplate | None = None,
-    tools: object = None,
+    tools: Tools | None = None,
     parse_user_special: bool = False,
 ) -> list[int]:
     """The ids of a conversation in the official layout, begin-of-sequence token included.
@@ -52,15 +54,21 @@ def encode_chat(
     ids: list[int] = []
     for text, is_template in segments:
         if is_template:
-            ids.append(marker(tokenizer, text))
+            ids += marker(tokenizer, text)
         else:
             ids += tokenizer.encode(text, add_bos=False, parse_special=parse_user_special)
     return ids
 
 
-def marker(tokenizer: ChatTokenizer, text: str) -> int:
-    """The id of a marker. Raises RequestError where there is none."""
+def marker(tokenizer: ChatTokenizer, text: str) -> list[int]:
+    """The ids of a marker: one token.
+
+    Raises RequestError where there is none; only that of calls is then its characters, because small vocabularies
+    (the embedded pair's) know chats without it.
+    """
     token = tokenizer.token_id(text)
+    if token is None and text == DSML:
+        return tokenizer.encode(text, add_bos=False)
     if token is None:
         raise RequestError(f"the chat layout needs the token {text}, which this vocabulary lacks: give a plain prompt")
-    return token
+    return [token]

@@ -1,33 +1,23 @@
 """The official prompt layout, as pieces of text that are markers or not.
 
-    BOS [effort] [system] ( User user-turn  Assistant assistant-turn EOS )*  User user-turn  Assistant
+    BOS [effort] [system] [tools] ( User user-turn  Assistant assistant-turn EOS )*  User user-turn  Assistant
 
 There is neither a newline after a marker nor a marker for the system text. What follows the last
 `Assistant` opens the answer: `<think>`, or a bare `</think>` where the model is not to think.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from ds4py.chat.markers import ASSISTANT, BOS, END_THINK, EOS, REMINDER, THINK, USER
-from ds4py.chat.messages import NO_TOOLS, USER_ROLES, Message, read_messages
+from ds4py.chat.messages import USER_ROLES, Message, read_messages
+from ds4py.chat.segments import Segment, joined
 from ds4py.chat.template import ChatTemplate, check_effort
+from ds4py.chat.tools import Tools, calls_block, declaration, in_call_order
 from ds4py.errors import RequestError
 
 JOIN: Final = "\n\n"
 """Between messages that share a marker, and between system texts."""
-
-
-class Segment(NamedTuple):
-    """A piece of the prompt.
-
-    `is_template` pieces are markers, each to become the one token of that name. The others are text
-    in which a marker's name stays text. They hold the layout's plain words, too (joins, effort, tags
-    of tool results): those are no tokens of their own, and must be encoded along with what they touch.
-    """
-
-    text: str
-    is_template: bool
 
 
 def render(
@@ -37,7 +27,7 @@ def render(
     effort: str | None = None,
     drop_reasoning: bool = True,
     template: ChatTemplate | None = None,
-    tools: object = None,
+    tools: Tools | None = None,
 ) -> list[Segment]:
     """Lays out a conversation, up to where the answer begins.
 
@@ -45,23 +35,24 @@ def render(
     - effort: "high", "max" or None; how long to think. Its words come from `template`.
     - drop_reasoning: leave out the reasoning of assistant turns before the last user turn, and with
       it the developer messages there; both only while thinking, as in training. Without thinking no
-      reasoning is laid out at all.
-    - template: the chat template of the model's file; needed for `effort` only.
-    - tools: refused for now, rather than ignored.
+      reasoning is laid out at all. With tools nothing is left out, so that the thoughts behind calls stay.
+    - template: the chat template of the model's file, for the words of `effort` and `tools`.
+    - tools: what the model may call, `{"type": "function", "function": {"name": ..., ...}}` each.
 
     System messages are gathered at the start, wherever they stand. Raises RequestError for messages
     that the layout has no place for, and FormatError for a template that cannot be read.
     """
-    if tools:
-        raise RequestError(f"tools: {NO_TOOLS}")
     talk = read_messages(messages)
     system = JOIN.join(message.content for message in talk if message.role == "system")
     opening = [Segment(BOS, True), Segment(effort_text(effort, thinking, template) + system, False)]
-    turns = [message for message in talk if message.role != "system"]
-    if thinking and drop_reasoning:
+    if tools:
+        opening += [Segment(JOIN, False), *declaration(tools, template)]
+    turns = in_call_order([message for message in talk if message.role != "system"])
+    drops = thinking and drop_reasoning and not tools
+    if drops:
         turns = without_old_developers(turns)
     # A user turn is last, so all reasoning there is lies before it: dropping takes every one.
-    body = conversation(turns, with_reasoning=thinking and not drop_reasoning)
+    body = conversation(turns, with_reasoning=thinking and not drops)
     return joined([*opening, *body, Segment(THINK if thinking else END_THINK, True)])
 
 
@@ -107,17 +98,7 @@ def assistant(message: Message, with_reasoning: bool) -> Iterable[Segment]:
     yield Segment(ASSISTANT, True)
     if with_reasoning:
         yield from (Segment(THINK, True), Segment(message.reasoning_content or "", False))
-    yield from (Segment(END_THINK, True), Segment(message.content, False), Segment(EOS, True))
-
-
-def joined(segments: Iterable[Segment]) -> list[Segment]:
-    """The same text with neighbouring plain pieces as one, and without empty ones."""
-    result: list[Segment] = []
-    for segment in segments:
-        if not segment.text:
-            continue
-        if result and not segment.is_template and not result[-1].is_template:
-            result[-1] = Segment(result[-1].text + segment.text, False)
-        else:
-            result.append(segment)
-    return result
+    yield from (Segment(END_THINK, True), Segment(message.content, False))
+    if message.tool_calls:
+        yield from calls_block(message.tool_calls)
+    yield Segment(EOS, True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from ds4py.chat.dsml import check_name, read_arguments, to_json
 from ds4py.errors import RequestError
 
 USER_ROLES: Final = frozenset({"user", "developer", "tool"})
@@ -12,9 +13,7 @@ USER_ROLES: Final = frozenset({"user", "developer", "tool"})
 
 ROLES: Final = ("system", "user", "developer", "assistant", "tool", "latest_reminder")
 
-REASONING_KEYS: Final = ("reasoning", "reasoning_content")
-
-NO_TOOLS = "tool declarations and calls cannot be laid out yet: leave them out, or put them into the text"
+REASONING_KEYS: Final = ("reasoning_content", "reasoning")
 
 
 @dataclass(frozen=True)
@@ -28,21 +27,30 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Message:
-    """A message: its role (one of ROLES), its text, and for the assistant the reasoning before that text and the calls
-    of tools after it."""
+    """A message of a conversation.
+
+    Attributes:
+        role: one of ROLES.
+        content: its text.
+        reasoning_content: of the assistant, before its text.
+        tool_calls: of the assistant, after its text.
+        tool_call_id: of a tool's result: the call that it answers.
+    """
 
     role: str
     content: str
     reasoning_content: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
 
 
 def read_messages(given: Sequence[Message | Mapping[str, object]]) -> list[Message]:
     """The messages of a conversation, checked.
 
-    Dictionaries have `role`, `content` and, for the assistant, `reasoning` (or `reasoning_content`);
-    a tool's result may have its `tool_call_id`. Raises RequestError, naming the message, for anything
-    that the layout has no place for, and for a conversation in which nobody waits for an answer.
+    Dictionaries have `role`, `content` and, for the assistant, `reasoning_content` (or `reasoning`) and `tool_calls`,
+    each `{"type": "function", "id": ..., "function": {"name": ..., "arguments": ...}}` with the arguments as an object
+    or its JSON; a tool's result may have its `tool_call_id`. Raises RequestError, naming the message, for anything that
+    the layout has no place for, and for a conversation in which nobody waits for an answer.
     """
     if not given:
         raise RequestError("messages: the list is empty; give at least one user message")
@@ -62,29 +70,56 @@ def read_message(place: int, given: object) -> Message:
     for name, text in (("content", given.content), ("reasoning", given.reasoning_content)):
         if not isinstance(text, str) and not (name == "reasoning" and text is None):
             raise RequestError(f"messages[{place}]: {name} is {type(text).__name__}, wanted a string")
-    if given.tool_calls:
-        raise RequestError(f"messages[{place}]: tool_calls: {NO_TOOLS}")
-    if given.reasoning_content is not None and given.role != "assistant":
-        raise RequestError(f"messages[{place}]: only the assistant has reasoning, but the role is {given.role!r}")
+    for name, found in (("reasoning", given.reasoning_content is not None), ("tool_calls", given.tool_calls)):
+        if found and given.role != "assistant":
+            raise RequestError(f"messages[{place}]: only the assistant has {name}, but the role is {given.role!r}")
+    for number, call in enumerate(given.tool_calls):
+        check_call(f"messages[{place}]: tool_calls[{number}]", call)
     return given
 
 
 def from_mapping(place: int, given: Mapping[str, object]) -> Message:
     """A message from the keys of a dictionary; a key that is None or an empty list counts as absent."""
     values = {key: value for key, value in given.items() if key == "content" or (value is not None and value != [])}
-    for key in ("tool_calls", "tools", "function_call"):
-        if key in values:
-            raise RequestError(f"messages[{place}]: {key}: {NO_TOOLS}")
-    role = values.pop("role", None)
-    content = values.pop("content", None)
-    if role == "tool":
-        values.pop("tool_call_id", None)  # orders the results of declared calls; there are none here
+    role, content = values.pop("role", None), values.pop("content", None)
+    calls = read_calls(f"messages[{place}]: tool_calls", values.pop("tool_calls", ()))
+    answers = values.pop("tool_call_id", None) if role == "tool" else None
     reasoning = [values.pop(key) for key in REASONING_KEYS if key in values]
     if len(reasoning) > 1:
         raise RequestError(f"messages[{place}]: give one of {' and '.join(REASONING_KEYS)}, not both")
     if values:
         raise RequestError(f"messages[{place}]: the layout has no place for {', '.join(map(repr, values))}")
-    return Message(role, content, reasoning[0] if reasoning else None)  # type: ignore[arg-type]
+    if content is None and calls:
+        content = ""
+    return Message(role, content, reasoning[0] if reasoning else None, calls, answers)  # type: ignore[arg-type]
+
+
+def read_calls(where: str, given: object) -> tuple[ToolCall, ...]:
+    """The calls of a message's dictionary. Raises RequestError, beginning with `where`."""
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise RequestError(f"{where}: found {type(given).__name__}, wanted a list of calls")
+    return tuple(read_call(f"{where}[{place}]", call) for place, call in enumerate(given))
+
+
+def read_call(where: str, given: object) -> ToolCall:
+    """One call."""
+    if isinstance(given, ToolCall):
+        return given
+    function = (
+        given.get("function") if isinstance(given, Mapping) and given.get("type", "function") == "function" else 0
+    )
+    if not isinstance(function, Mapping) or not isinstance(name := function.get("name"), str):
+        raise RequestError(f'{where}: wanted {{"type": "function", "function": {{"name": ..., "arguments": ...}}}}')
+    arguments = function.get("arguments", {})
+    return ToolCall(name, arguments if isinstance(arguments, str) else to_json(arguments), given.get("id"))
+
+
+def check_call(where: str, call: ToolCall) -> None:
+    """Raises RequestError for a call that cannot be laid out."""
+    if not isinstance(call.arguments, str) or not isinstance(call.name, str):
+        raise RequestError(f"{where}: wanted a name and arguments that are text")
+    check_name(where, call.name)
+    read_arguments(where, call.arguments)
 
 
 def check_order(messages: Sequence[Message]) -> None:

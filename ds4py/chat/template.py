@@ -1,5 +1,6 @@
 """The chat template that a model's file carries, asked for the words that are data of the checkpoint."""
 
+from collections.abc import Collection
 from functools import cached_property
 from json import loads
 from typing import Final, NoReturn
@@ -7,12 +8,20 @@ from typing import Final, NoReturn
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from ds4py.chat.markers import ALL, BOS
+from ds4py.chat.dsml import to_json
+from ds4py.chat.markers import ALL, BOS, END_THINK, THINK
 from ds4py.errors import FormatError, RequestError
 
 KEY: Final = "tokenizer.chat_template"
 
 EFFORTS: Final = ("high", "max")
+
+ADVICE: Final = "convert the file again, or ask for neither effort nor tools"
+
+MARKERS_OF_TOOLS: Final = (THINK, END_THINK)
+
+PROBES: Final = tuple({"type": "function", "function": {"name": name, "parameters": {}}} for name in ("one", "two"))
+"""Tools, to see what a template makes of some."""
 
 
 class ChatTemplate:
@@ -20,7 +29,8 @@ class ChatTemplate:
 
     Checkpoints differ in the paragraph that asks for more effort: the first ones have one for `max`
     and treat `high` as none, later ones have one for each. The paragraph is what the template writes
-    more when effort is asked for than when it is not, whatever names it uses inside.
+    more when effort is asked for than when it is not, whatever names it uses inside. The words that declare tools
+    are found in the same way.
     """
 
     def __init__(self, source: str) -> None:
@@ -37,14 +47,27 @@ class ChatTemplate:
             raise RequestError(f"effort {level!r}: {KEY} of this file has no words for an effort; give none")
         return self._paragraphs[level]
 
+    def tools(self) -> tuple[str, str] | None:
+        """What declares tools: the words before and after their lines, or None where the template knows no tools.
+
+        Raises FormatError for a template that fails, or that declares them in some other way.
+        """
+        plain, asked = self._render(), self._render(tools=PROBES)
+        if plain == asked:
+            return None
+        words = added(plain, asked, "a list of tools", MARKERS_OF_TOOLS)
+        before, lines, after = words.partition("\n".join(to_json(probe["function"]) for probe in PROBES))
+        if not lines:
+            raise FormatError(f"{KEY}: tools are not declared as one line of JSON each; {ADVICE}")
+        return before, after
+
     @cached_property
     def _paragraphs(self) -> dict[str, str]:
-        plain = self._render(None)
-        return {level: added(plain, self._render(level), level) for level in EFFORTS}
+        plain = self._render()
+        return {level: added(plain, self._render(reasoning_effort=level), f"effort {level!r}") for level in EFFORTS}
 
-    def _render(self, effort: str | None) -> str:
+    def _render(self, **asked: object) -> str:
         """A prompt with thinking on and one user message."""
-        asked = {} if effort is None else {"reasoning_effort": effort}
         try:
             # The source comes from a file that anybody may have made: it runs in a sandbox.
             return (
@@ -68,9 +91,7 @@ class ChatTemplate:
             ValueError,
             RecursionError,
         ) as error:
-            raise FormatError(
-                f"{KEY}: the template fails: {error}; convert the file again, or give no effort"
-            ) from error
+            raise FormatError(f"{KEY}: the template fails: {error}; {ADVICE}") from error
 
 
 def check_effort(level: str) -> None:
@@ -79,15 +100,15 @@ def check_effort(level: str) -> None:
         raise RequestError(f"effort: found {level!r}, wanted {' or '.join(map(repr, EFFORTS))}, or none")
 
 
-def added(plain: str, asked: str, level: str) -> str:
+def added(plain: str, asked: str, what: str, allowed: Collection[str] = ()) -> str:
     """What `asked` has right after the begin-of-sequence token that `plain` has not."""
     rest = plain.removeprefix(BOS)
     start = len(plain) - len(rest)
     if asked[:start] != plain[:start] or not asked[start:].endswith(rest):
-        raise FormatError(f"{KEY}: effort {level!r} changes more than the beginning of the prompt; give no effort")
+        raise FormatError(f"{KEY}: {what} changes more than the beginning of the prompt; {ADVICE}")
     paragraph = asked[start : len(asked) - len(rest)]
-    if any(marker in paragraph for marker in ALL):
-        raise FormatError(f"{KEY}: the words for effort {level!r} hold a marker of the layout; give no effort")
+    if any(marker in paragraph for marker in ALL if marker not in allowed):
+        raise FormatError(f"{KEY}: the words for {what} hold a marker of the layout; {ADVICE}")
     return paragraph
 
 
@@ -96,6 +117,7 @@ def environment() -> ImmutableSandboxedEnvironment:
     made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     made.globals["raise_exception"] = fail
     made.filters["from_json"] = loads
+    made.filters["tojson"] = lambda value, **_: to_json(value)  # Jinja's own is for HTML
     return made
 
 
