@@ -105,13 +105,12 @@ def read_call(where: str, given: object) -> ToolCall:
     """One call."""
     if isinstance(given, ToolCall):
         return given
-    function = (
-        given.get("function") if isinstance(given, Mapping) and given.get("type", "function") == "function" else 0
-    )
-    if not isinstance(function, Mapping) or not isinstance(name := function.get("name"), str):
-        raise RequestError(f'{where}: wanted {{"type": "function", "function": {{"name": ..., "arguments": ...}}}}')
-    arguments = function.get("arguments", {})
-    return ToolCall(name, arguments if isinstance(arguments, str) else to_json(arguments), given.get("id"))
+    if isinstance(given, Mapping) and given.get("type", "function") == "function":
+        function = given.get("function")
+        if isinstance(function, Mapping) and isinstance(name := function.get("name"), str):
+            arguments = function.get("arguments", {})
+            return ToolCall(name, arguments if isinstance(arguments, str) else to_json(arguments), given.get("id"))
+    raise RequestError(f'{where}: wanted {{"type": "function", "function": {{"name": ..., "arguments": ...}}}}')
 
 
 def check_call(where: str, call: ToolCall) -> None:
