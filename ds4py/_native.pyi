@@ -269,6 +269,11 @@ class SamplingPolicy:
     @property
     def temperature(self) -> float: ...
     @property
+    def temperature_only(self) -> bool:
+        """
+        Whether a temperature is all there is to it, or nothing but the arg max.
+        """
+    @property
     def top_k(self) -> int: ...
     @property
     def top_p(self) -> float: ...
@@ -478,11 +483,20 @@ class Session:
         """
         Puts the first `rows` verified rows into the state.
         """
-    def draft(self, anchor: int, *, shortlist: int = 0, sampler: Sampler | None = None, rng: Rng | None = None) -> dict:
+    def draft(
+        self,
+        anchor: int,
+        *,
+        shortlist: int = 0,
+        sampler: Sampler | None = None,
+        rng: Rng | None = None,
+        read_q: bool = True,
+    ) -> dict:
         """
         Proposes a block after `anchor`: {tokens int32 [block], confidence float32 [block] or None,
         q_probs float32 [block, width] or None for arg max proposals, q_ids int32 [block, width] or None for the
-        whole vocabulary}. A sampler draws from q, with `rng`; without one the proposals are the arg max.
+        whole vocabulary, held}. A sampler draws from q, with `rng`; without one the proposals are the arg max.
+        `held` is the number of a draft whose q is on the device, where it stays without `read_q`; else 0.
         """
     def draft_trace(self) -> dict:
         """
@@ -496,6 +510,15 @@ class Session:
         """
         Extends the state; returns the logits of every row, float32 [n, vocab].
         """
+    def held_q(self, draft: int) -> typing.Any:
+        """
+        q float32 [block, vocab] of a draft on the device; RequestError after the next one.
+        """
+    def judge(self, *, temperature: float, rng: Rng | None = None, held: int = 0) -> tuple[int, int]:
+        """
+        Judges the verified rows' proposals on the device, one by one: how many stand, and the token after them.
+        `held` is the draft they were drawn in; 0: q is 1 at each.
+        """
     def logits(self) -> numpy.typing.NDArray[numpy.float32]:
         """
         The logits of the frontier, float32 [vocab].
@@ -505,6 +528,10 @@ class Session:
         Runs the nodes of a verify one by one, in order, each timed with the wait for it.
         The rows are dropped, and those verified before.
         """
+    def ops(self) -> dict[str, str]:
+        """
+        Who computes what a device may have kernels of our own for, by name: "own (CUDA)", "ggml", "host".
+        """
     def prefill(
         self,
         tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32],
@@ -513,6 +540,11 @@ class Session:
     def rewind(self, position: int, progress: collections.abc.Callable[[int, int], None] | None = None) -> None: ...
     def sample(self, sampler: Sampler, rng: Rng) -> int: ...
     def save(self, path: str) -> None: ...
+    def traffic(self) -> dict:
+        """
+        Bytes between host and device so far: {to_device, to_host}. What the scheduler copies for nodes that the
+        device cannot compute is not among them.
+        """
     def verify(
         self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]
     ) -> numpy.typing.NDArray[numpy.float32]:
@@ -520,8 +552,22 @@ class Session:
         Logits float32 [rows, vocab] of 1 to 16 rows at the frontier, which stays; a view that is valid until the
         session's next call.
         """
+    def verify_unread(self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> None:
+        """
+        The same, but the logits stay on the device, for judge().
+        """
     @property
     def context(self) -> int: ...
+    @property
+    def drafts_on_device(self) -> bool:
+        """
+        Whether the device's own kernels draw whole vocabularies.
+        """
+    @property
+    def judges(self) -> bool:
+        """
+        Whether the device has kernels that judge.
+        """
     @property
     def kv_dtype(self) -> str: ...
     @property

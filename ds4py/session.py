@@ -13,7 +13,6 @@ import numpy.typing as npt
 from ds4py import _native
 from ds4py.errors import RequestError
 from ds4py.generation import Piece, pieces
-from ds4py.options import check_limit
 from ds4py.sampling import Sampling
 from ds4py.speculative import (
     Choice,
@@ -21,6 +20,7 @@ from ds4py.speculative import (
     Draft,
     Drafter,
     DrafterInfo,
+    HeldQ,
     Loop,
     PromptLookupDrafter,
     Request,
@@ -131,7 +131,7 @@ class Session:
 
         Raises RequestError for ids outside the vocabulary or a full context, Cancelled.
         """
-        self._live.prefill(_joined(self._pending(), token_ids(tokens)), progress)
+        self._live.prefill(_joined(self._pending(), _ids(tokens)), progress)
 
     def evaluate(self, tokens: Ids, *, progress: StepProgress | None = None) -> npt.NDArray[np.float32]:
         """Extends the state and returns the logits of every row, float32 [len(tokens), vocab].
@@ -139,7 +139,7 @@ class Session:
         Row i is the distribution of what follows tokens[i]. Raises as `prefill`.
         """
         self._settle()
-        logits: npt.NDArray[np.float32] = self._live.evaluate(token_ids(tokens), progress)
+        logits: npt.NDArray[np.float32] = self._live.evaluate(_ids(tokens), progress)
         return logits
 
     def logits(self) -> npt.NDArray[np.float32]:
@@ -161,18 +161,23 @@ class Session:
         Args:
             sampling: draws each proposal from this policy's q; None proposes the likeliest tokens.
             rng: where the draws come from; needed with `sampling`.
-            shortlist: candidates of each position, which q is over; 0 is the whole vocabulary, None is
-                `speculative.default_shortlist`.
+            shortlist: candidates of each position, which q is over; 0 is the whole vocabulary, None is that where the
+                device's own kernels draw, else `speculative.default_shortlist`.
 
         Raises RequestError without a drafter or an anchor, Cancelled.
         """
         sampler = None if sampling is None else _sampler(sampling)
         if shortlist is None:
-            shortlist = default_shortlist(self.tokenizer.vocab_size)
-        found = self._live.draft(self._required_anchor(), shortlist=shortlist, sampler=sampler, rng=rng)
+            own = self._live.drafts_on_device and (sampler is None or sampler.policy.temperature_only)
+            shortlist = 0 if own else default_shortlist(self.tokenizer.vocab_size)
+        found = self._live.draft(self._required_anchor(), shortlist=shortlist, sampler=sampler, rng=rng, read_q=False)
+        tokens, confidence = found["tokens"], found["confidence"]
+        if sampler is not None and found["held"]:
+            held = HeldQ(found["held"], sampler.policy.temperature, self._live.held_q)
+            return Draft(tokens, held, confidence=confidence)
         if found["q_probs"] is None:
-            return Draft.point_mass(found["tokens"], found["confidence"])
-        return Draft(**found)
+            return Draft.point_mass(tokens, confidence)
+        return Draft(tokens, found["q_probs"], found["q_ids"], confidence)
 
     def verify(self, tokens: Ids = ()) -> npt.NDArray[np.float32]:
         """Logits of the anchor and of up to 15 proposals after it, float32 [len(tokens) + 1, vocab].
@@ -183,8 +188,36 @@ class Session:
 
         Raises RequestError without an anchor, for ids outside the vocabulary or a full context; Cancelled.
         """
-        rows: npt.NDArray[np.float32] = self._live.verify(_joined([self._required_anchor()], token_ids(tokens)))
+        rows: npt.NDArray[np.float32] = self._live.verify(_joined([self._required_anchor()], _ids(tokens)))
         return rows
+
+    @property
+    def judges(self) -> bool:
+        """Whether the device has kernels that judge proposals, so that rows need not be read."""
+        return bool(self._live.judges)
+
+    def verify_unread(self, tokens: Ids = ()) -> None:
+        """As `verify`, but the logits stay on the device, for `judge`."""
+        self._live.verify_unread(_joined([self._required_anchor()], _ids(tokens)))
+
+    def judge(self, draft: Draft, temperature: float, rng: _native.Rng) -> tuple[int, int]:
+        """Judges the proposals that were verified, one by one, on the device; `speculative.accept` does it here.
+
+        Args:
+            draft: whose first proposals were verified. Where it was drawn, then as the session's latest draft.
+            temperature: of a policy that has nothing else; 0 takes the likeliest.
+            rng: one number is taken for all draws, none at 0.
+
+        Returns the number of accepted proposals and the token after them. Raises RequestError where nothing is verified
+        or the draft is another, BackendError for logits that are no numbers.
+        """
+        held = draft.held.number if draft.held and temperature else 0
+        accepted, token = self._live.judge(temperature=temperature, rng=rng, held=held)
+        return int(accepted), int(token)
+
+    def ops(self) -> dict[str, str]:
+        """Who computes what a device may have kernels of our own for: "own (CUDA)", "ggml", "host"."""
+        return dict(self._live.ops())
 
     def commit(self, accepted: int, token: int | None) -> None:
         """Puts the anchor and the first `accepted` of the verified proposals into the state.
@@ -213,11 +246,6 @@ class Session:
         """Stops the running call (Cancelled); any thread may call it."""
         if self._state is not None:
             self._state.cancel()
-
-    def clear_cancel(self) -> None:
-        """Takes back a cancel that no call has answered yet."""
-        if self._state is not None:
-            self._state.clear_cancel()
 
     def close(self) -> None:
         """Frees the state."""
@@ -256,7 +284,8 @@ class Session:
 
         Raises RequestError for a prompt that does not fit or an empty session, Cancelled.
         """
-        check_limit(max_tokens)
+        if max_tokens is not None and max_tokens < 0:
+            raise RequestError(f"max_tokens is {max_tokens}, wanted 0 or more")
         stops = StopStrings(stop)
         request = Request.of(sampling or Sampling())
         drafters = choose(draft, self.drafter, self._lookup, draft_vocab)
@@ -317,7 +346,7 @@ def _joined(first: Ids, then: Ids) -> npt.NDArray[np.int32]:
     return ids
 
 
-def token_ids(tokens: Ids) -> npt.NDArray[np.int32]:
+def _ids(tokens: Ids) -> npt.NDArray[np.int32]:
     """Token ids as the core takes them. RequestError for anything but whole numbers in range."""
     ids = np.asarray(tokens)
     if ids.ndim != 1:

@@ -3,7 +3,7 @@
 from ds4py.speculative.accept import Proposals, accept
 from ds4py.speculative.choice import Choice, choose
 from ds4py.speculative.costs import Costs, Curve
-from ds4py.speculative.draft import Draft, Drafter, Request
+from ds4py.speculative.draft import Draft, Drafter, HeldQ, Request
 from ds4py.speculative.dspark import DrafterInfo, DSparkDrafter, default_shortlist
 from ds4py.speculative.lookup import PromptLookupDrafter
 from ds4py.speculative.loop import Loop, Rule
@@ -26,6 +26,7 @@ __all__ = [
     "DrafterInfo",
     "Ewma",
     "Fixed",
+    "HeldQ",
     "Loop",
     "Offer",
     "PromptLookupDrafter",

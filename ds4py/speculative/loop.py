@@ -24,12 +24,6 @@ Rule = Literal["token", "match", "block"]
 NOTHING = Draft.point_mass(np.empty(0, np.int32))
 
 
-def check_rule(rule: str) -> None:
-    """Raises RequestError for a rule that does not exist."""
-    if rule not in get_args(Rule):
-        raise RequestError(f"accept is {rule!r}, wanted 'token', 'match' or 'block'")
-
-
 class Proposed(NamedTuple):
     """What a cycle verifies.
 
@@ -66,7 +60,8 @@ class Loop:
         rule: Rule = "token",
         costs: Costs | None = None,
     ) -> None:
-        check_rule(rule)
+        if rule not in get_args(Rule):
+            raise RequestError(f"accept is {rule!r}, wanted 'token', 'match' or 'block'")
         self._session = session
         self._request = request
         self._proposers = [proposer(each) for each in drafters]
@@ -87,7 +82,7 @@ class Loop:
         proposed = self._propose(remaining - 1)
         draft = proposed.draft
         started = time.perf_counter()
-        logits = self._session.verify(draft.tokens)
+        logits = self._verify(draft)
         verified = time.perf_counter()
         accepted, token = self._accept(logits, draft)
         cycle = self._cycle(proposed, accepted, verified - started, time.perf_counter() - verified)
@@ -115,7 +110,18 @@ class Loop:
             draft = draft.first(self._width.admit(by.offer, calibrated))
         return Proposed(draft, whole, by, time.perf_counter() - started)
 
-    def _accept(self, logits: Floats, draft: Draft) -> tuple[int, int]:
+    def _verify(self, draft: Draft) -> Floats | None:
+        """The target's rows; None where the device judges them and nobody needs them here."""
+        request = self._request
+        by_token = self._rule == "token" or request.arg_max
+        if self._session.judges and by_token and not request.needs_logits and request.judged_without_q(draft):
+            self._session.verify_unread(draft.tokens)
+            return None
+        return self._session.verify(draft.tokens)
+
+    def _accept(self, logits: Floats | None, draft: Draft) -> tuple[int, int]:
+        if logits is None:
+            return self._session.judge(draft, self._request.temperature or 0.0, self._request.rng)
         history = self._session.history() if self._request.penalises else ()
         return accept(logits, draft, self._request.sampler, self._request.rng, history=history, rule=self._rule)
 

@@ -83,6 +83,8 @@ void register_policy(py::module_& m) {
             "logit_bias",
             [](const SamplingPolicy& self) { return Bias(self.logit_bias.begin(), self.logit_bias.end()); })
         .def_property_readonly("greedy", &SamplingPolicy::greedy)
+        .def_property_readonly("temperature_only", &SamplingPolicy::temperature_only,
+                               "Whether a temperature is all there is to it, or nothing but the arg max.")
         .def_property_readonly("penalises", &SamplingPolicy::penalises,
                                "Whether the tokens before a row change its distribution.");
 }

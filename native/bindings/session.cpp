@@ -83,14 +83,35 @@ py::object column(const std::vector<T>& data) {
     return py::array_t<T>(static_cast<py::ssize_t>(data.size()), data.data());
 }
 
-py::dict draft(Session& s, int32_t anchor, int64_t shortlist, Sampler* sampler, Rng* rng) {
+py::dict draft(Session& s, int32_t anchor, int64_t shortlist, Sampler* sampler, Rng* rng, bool read_q) {
     DraftBlock block;
-    run([&] { block = s.draft(anchor, {shortlist, sampler, rng}); });
+    run([&] { block = s.draft(anchor, {shortlist, sampler, rng, read_q}); });
     py::dict out;
     out["tokens"] = column(block.tokens);
     out["confidence"] = column(block.confidence);
     out["q_probs"] = table(block.q, block.tokens.size());
     out["q_ids"] = table(block.ids, block.tokens.size());
+    out["held"] = block.held;
+    return out;
+}
+
+py::object held_q(Session& s, uint64_t draft) {
+    std::vector<float> q;
+    run([&] { q = s.held_q(draft); });
+    return table(q, static_cast<size_t>(s.drafter()->hyperparameters().block));
+}
+
+std::pair<int32_t, int32_t> judge(Session& s, float temperature, Rng* rng, uint64_t held) {
+    Verdict verdict{};
+    run([&] { verdict = s.judge({temperature, rng, held}); });
+    return {verdict.accepted, verdict.token};
+}
+
+py::dict traffic(const Session& s) {
+    const TrafficCount count = s.traffic();
+    py::dict out;
+    out["to_device"] = count.to_device;
+    out["to_host"] = count.to_host;
     return out;
 }
 
@@ -164,16 +185,39 @@ void register_session(py::module_& m) {
             py::arg("sampler"), py::arg("rng"))
         .def(
             "draft", &draft, py::arg("anchor"), py::kw_only(), py::arg("shortlist") = 0, py::arg("sampler") = nullptr,
-            py::arg("rng") = nullptr,
+            py::arg("rng") = nullptr, py::arg("read_q") = true,
             "Proposes a block after `anchor`: {tokens int32 [block], confidence float32 [block] or None,\n"
             "q_probs float32 [block, width] or None for arg max proposals, q_ids int32 [block, width] or None for the\n"
-            "whole vocabulary}. A sampler draws from q, with `rng`; without one the proposals are the arg max.")
+            "whole vocabulary, held}. A sampler draws from q, with `rng`; without one the proposals are the arg max.\n"
+            "`held` is the number of a draft whose q is on the device, where it stays without `read_q`; else 0.")
+        .def("held_q", &held_q, py::arg("draft"),
+             "q float32 [block, vocab] of a draft on the device; RequestError after the next one.")
         .def("draft_trace", &draft_trace,
              "What the latest draft computed on the way: {hidden [block, hidden], base [block, vocab]}.")
         .def("verify", &verify, py::arg("tokens"),
              "Logits float32 [rows, vocab] of 1 to 16 rows at the frontier, which stays; a view that is valid until "
              "the\n"
              "session's next call.")
+        .def(
+            "verify_unread",
+            [](Session& s, const Tokens& tokens) {
+                const auto ids = view(tokens);
+                run([&] { s.verify_unread(ids); });
+            },
+            py::arg("tokens"), "The same, but the logits stay on the device, for judge().")
+        .def(
+            "judge", &judge, py::kw_only(), py::arg("temperature"), py::arg("rng") = nullptr, py::arg("held") = 0,
+            "Judges the verified rows' proposals on the device, one by one: how many stand, and the token after them.\n"
+            "`held` is the draft they were drawn in; 0: q is 1 at each.")
+        .def_property_readonly("judges", &Session::judges, "Whether the device has kernels that judge.")
+        .def_property_readonly("drafts_on_device", &Session::drafts_on_device,
+                               "Whether the device's own kernels draw whole vocabularies.")
+        .def("ops", &Session::ops,
+             "Who computes what a device may have kernels of our own for, by name: \"own (CUDA)\", \"ggml\", \"host\".")
+        .def(
+            "traffic", &traffic,
+            "Bytes between host and device so far: {to_device, to_host}. What the scheduler copies for nodes that the\n"
+            "device cannot compute is not among them.")
         .def("commit", &Session::commit, py::arg("rows"), "Puts the first `rows` verified rows into the state.")
         .def(
             "node_times",

@@ -66,16 +66,32 @@ ggml_tensor* Graph::ints(const std::vector<int32_t>& values, Extent shape) {
     return t;
 }
 
-void Graph::compute(std::initializer_list<ggml_tensor*> outputs, const std::function<void()>& fill) {
+void Graph::expand(std::initializer_list<ggml_tensor*> outputs) {
     for (ggml_tensor* t : outputs) {
         ggml_set_output(t);
         b.now(t);
     }
+}
+
+void Graph::compute(std::initializer_list<ggml_tensor*> outputs, const std::function<void()>& fill) {
+    expand(outputs);
     allocator_.reset(ggml_gallocr_new(cpu_buffers()));
     if (!ggml_gallocr_alloc_graph(allocator_.get(), b.graph)) throw std::runtime_error("the graph got no memory");
     for (const auto& f : fills_) f();
     if (fill) fill();
     if (ggml_backend_graph_compute(cpu(), b.graph) != GGML_STATUS_SUCCESS) throw std::runtime_error("compute failed");
+}
+
+void Graph::compute_between(std::initializer_list<ggml_tensor*> outputs, ggml_backend_sched_eval_callback observe,
+                            void* data) {
+    expand(outputs);
+    ggml_backend_t backend = cpu();
+    scheduler_.reset(ggml_backend_sched_new(&backend, nullptr, 1, ggml_graph_size(b.graph), false, true));
+    if (!ggml_backend_sched_alloc_graph(scheduler_.get(), b.graph)) throw std::runtime_error("the graph got no memory");
+    for (const auto& f : fills_) f();
+    ggml_backend_sched_set_eval_callback(scheduler_.get(), observe, data);
+    if (ggml_backend_sched_graph_compute(scheduler_.get(), b.graph) != GGML_STATUS_SUCCESS)
+        throw std::runtime_error("compute failed");
 }
 
 std::vector<float> Graph::read(const ggml_tensor* t) const { return contents(t); }

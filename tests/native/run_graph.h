@@ -29,6 +29,9 @@ class Graph {
 
     /// Computes the graph with `outputs` added to what it holds already. `fill` runs once memory is there.
     void compute(std::initializer_list<ggml_tensor*> outputs, const std::function<void()>& fill = {});
+    /// The same by a scheduler, which calls `observe` between the nodes.
+    void compute_between(std::initializer_list<ggml_tensor*> outputs, ggml_backend_sched_eval_callback observe,
+                         void* data);
     /// An output (contiguous F32) after compute().
     std::vector<float> read(const ggml_tensor* t) const;
     std::vector<int32_t> read_ints(const ggml_tensor* t) const;
@@ -36,8 +39,11 @@ class Graph {
     std::vector<float> run(ggml_tensor* output);
 
    private:
+    void expand(std::initializer_list<ggml_tensor*> outputs);
+
     ggml_context_ptr ctx_;
     ggml_gallocr_ptr allocator_;
+    ggml_backend_sched_ptr scheduler_;
     std::vector<std::function<void()>> fills_;
 };
 

@@ -37,6 +37,10 @@ struct SamplingPolicy {
     bool penalises() const {
         return repetition_penalty != 1.0f || presence_penalty != 0.0f || frequency_penalty != 0.0f;
     }
+    /// Whether a temperature is all there is to it: the token depends on nothing but the row, and none is cut off.
+    bool temperature_only() const {
+        return !penalises() && logit_bias.empty() && (greedy() || (top_k == 0 && top_p >= 1.0f && min_p <= 0.0f));
+    }
     /// Throws RequestError naming the field that is out of range.
     void validate() const;
 };
@@ -56,6 +60,8 @@ class Rng {
     /// Uniform in [0, 1) with 53 bits.
     double uniform();
     uint64_t seed() const { return seed_; }
+    /// Leaves the next draw to somebody else, and returns its number: with the seed, a key that is used once.
+    uint64_t skip() { return counter_++; }
     /// Number of draws made so far; Rng(seed, counter) continues from there.
     uint64_t counter() const { return counter_; }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 #include "ds4/drafter.h"
 #include "ds4/model.h"
 #include "ds4/sampling.h"
+#include "ds4/speculation.h"
 
 namespace ds4 {
 
@@ -30,6 +32,8 @@ struct DraftOptions {
     Sampler* sampler = nullptr;
     /// Where the draws come from; needed with a sampler.
     Rng* rng = nullptr;
+    /// Whether q is wanted at once; else one that the device's own kernels have drawn from stays there.
+    bool read_q = true;
 };
 
 /// The proposals of one block. Row j belongs to the token at the anchor's position + 1 + j.
@@ -38,6 +42,23 @@ struct DraftBlock {
     std::vector<float> confidence;  // [block]: P(accepted | those before are); empty without a confidence head
     std::vector<float> q;           // [block, width] over `ids`, or over the vocabulary; empty for arg max proposals
     std::vector<int32_t> ids;       // [block, width] candidates; empty for the whole vocabulary
+    uint64_t held = 0;              // number of a draft whose q is on the device, until the next one; 0: it is not
+};
+
+/// How the device is to judge what was verified.
+struct Judgement {
+    /// As a policy's that has nothing else; greedy policies take the likeliest.
+    float temperature = 0;
+    /// Where the draws come from, one number a call; needed where the temperature is not greedy.
+    Rng* rng = nullptr;
+    /// DraftBlock::held of the draft that the proposals were drawn in, at the same temperature; 0: q is 1 at each.
+    uint64_t held = 0;
+};
+
+/// Bytes between host and device so far: inputs of graphs, and what was read of their outputs. What the scheduler
+/// copies for nodes that the device cannot compute is not among them.
+struct TrafficCount {
+    uint64_t to_device, to_host;
 };
 
 /// What the latest draft computed on the way, for tests and diagnostics.
@@ -90,10 +111,26 @@ class Session {
     /// Throws RequestError without a drafter or for a token out of range, Cancelled, BackendError.
     DraftBlock draft(int32_t anchor, const DraftOptions& options);
     DraftTrace draft_trace() const;
+    /// q [block, vocab] of the latest draft, read from the device. Throws RequestError where it is not the one of this
+    /// number.
+    std::vector<float> held_q(uint64_t draft);
 
     /// Evaluates 1 to 16 rows at the frontier, which stays where it is: the anchor, then proposals. Returns logits
     /// [rows, vocab], row i being what follows token i; valid until the next call. Throws as prefill does.
     std::span<const float> verify(std::span<const int32_t> tokens);
+    /// The same, but the logits stay on the device, for judge().
+    void verify_unread(std::span<const int32_t> tokens);
+    /// Whether the device has kernels that judge, and whether it drafts with its own: the whole vocabulary, for
+    /// policies of a temperature alone.
+    bool judges() const;
+    bool drafts_on_device() const;
+    /// Judges what was verified, token by token, on the device: all verified rows but the anchor are proposals. Changes
+    /// nothing but the generator. Throws RequestError without such kernels, without verified rows, or where the draft
+    /// is another; BackendError for logits that are no numbers.
+    Verdict judge(const Judgement& how);
+    /// Who computes what a device may have kernels of our own for, by name: "own (CUDA)", "ggml", "host".
+    std::map<std::string, std::string> ops() const;
+    TrafficCount traffic() const;
     /// Puts the first `rows` of the verified rows into the state; the others are gone. Any other call that changes the
     /// state drops them all. Throws RequestError when fewer rows were verified.
     void commit(int64_t rows);

@@ -86,7 +86,8 @@ Draft build_draft(ggml_context* ctx, const DraftSource& source, const DraftShape
     rows.positions = d.in.positions;
     rows.inverse = d.in.inverse;
     const Shape block{hp.rows(), 0, 0, 0, 0, Logits::all, 0};
-    const Context c{{ctx, d.graph, source.target.own_kernels}, hp.stages, block, rows};
+    Context c{{ctx, d.graph, source.target.own_kernels}, hp.stages, block, rows};
+    if (source.own_attention) c.b.slots = &d.slots;
     if (shape.context) write_context(c, source, d.in);
     ggml_tensor* h = collapse_head(c, w.hc_head, run_stages(c, source, d.in.mask));
     d.hidden = cut(ctx, h, 1, hp.rows() - hp.block, hp.block);
@@ -95,7 +96,7 @@ Draft build_draft(ggml_context* ctx, const DraftSource& source, const DraftShape
         ggml_set_output(t);
         c.b.now(t);
     }
-    markov_chain(c.b, source, shape, cut(ctx, d.in.tokens, 0, 0, 1), d);
+    if (shape.chained) markov_chain(c.b, source, shape, cut(ctx, d.in.tokens, 0, 0, 1), d);
     return d;
 }
 

@@ -7,15 +7,17 @@
 
 #include "ds4/drafter.h"
 #include "graph/target.h"
+#include "ops/device/slots.h"
 #include "ops/proposal.h"
 
 namespace ds4::graph {
 
 /// What makes two drafts the same graph.
 struct DraftShape {
-    int64_t context;    // committed positions whose features are projected first
-    int64_t shortlist;  // candidates of each position; 0 is the whole vocabulary
-    bool sampled;       // drawn by a policy, or arg max
+    int64_t context;      // committed positions whose features are projected first
+    int64_t shortlist;    // candidates of each position; 0 is the whole vocabulary
+    bool sampled;         // drawn by a policy, or arg max
+    bool chained = true;  // the graph has the heads; else it ends at the base logits, and a device's kernels go on
 
     auto operator<=>(const DraftShape&) const = default;
     /// Whether it follows a prompt, and is not run again.
@@ -36,12 +38,13 @@ struct DraftInputs {
 struct Draft {
     ggml_cgraph* graph;
     DraftInputs in;
-    ggml_tensor* hidden;               // [hidden, block] F32: collapsed streams before the norm
-    ggml_tensor* base;                 // [vocab, block] F32: logits without the Markov bias
-    ggml_tensor* candidates;           // [shortlist, block] I32; null for the whole vocabulary
-    std::vector<ggml_tensor*> tokens;  // [1] I32 by position
-    std::vector<ggml_tensor*> q;       // [shortlist or vocab] F32 by position; empty when not sampled
-    ggml_tensor* confidence;           // [1, block] F32 after the sigmoid; null without a confidence head
+    ggml_tensor* hidden;                   // [hidden, block] F32: collapsed streams before the norm
+    ggml_tensor* base;                     // [vocab, block] F32: logits without the Markov bias
+    ggml_tensor* candidates;               // [shortlist, block] I32; null for the whole vocabulary
+    std::vector<ggml_tensor*> tokens;      // [1] I32 by position
+    std::vector<ggml_tensor*> q;           // [shortlist or vocab] F32 by position; empty when not sampled
+    ggml_tensor* confidence;               // [1, block] F32 after the sigmoid; null without a confidence head
+    std::vector<ops::device::Slot> slots;  // nodes of the device's own kernels
 };
 
 /// What a draft reads: the target's embedding and output matrix, the drafter, and their state.
@@ -50,6 +53,7 @@ struct DraftSource {
     const Drafter& drafter;
     const state::DrafterState& state;
     ops::ProposalDraw* draw;  // filled before every run of a sampled draft
+    bool own_attention;       // by a device's own kernel, in slots
 };
 
 size_t node_bound(const drafter::Hyperparameters& hp);

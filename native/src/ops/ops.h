@@ -12,6 +12,10 @@
 
 namespace ds4::ops {
 
+namespace device {
+struct Slot;
+}
+
 /// What the nodes of one graph share.
 struct Shared {
     std::unordered_map<const ggml_tensor*, ggml_tensor*> quantised;  // rows for products, by the rows they were made of
@@ -24,6 +28,7 @@ struct Build {
     ggml_cgraph* graph;
     bool own_kernels = false;  // runs on the CPU, by kernels/cpu where they have an op
     std::shared_ptr<Shared> shared = std::make_shared<Shared>();
+    std::vector<device::Slot>* slots = nullptr;  // takes the nodes of the device's own kernels, where it has them
 
     ggml_tensor* now(ggml_tensor* node) const {
         ggml_build_forward_expand(graph, node);

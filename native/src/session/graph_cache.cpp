@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ds4/errors.h"
+#include "graph/fill.h"
 
 namespace ds4::session {
 
@@ -28,6 +29,14 @@ void keep_on_host(ggml_backend_sched_t scheduler, ggml_cgraph* graph) {
         const bool custom = std::ranges::find(ours, node->op) != std::end(ours);
         if (custom) ggml_backend_sched_set_tensor_backend(scheduler, node, host);
     }
+}
+
+size_t input_bytes(ggml_context* ctx) {
+    size_t total = 0;
+    for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+        if ((t->flags & GGML_TENSOR_FLAG_INPUT) && graph::used(t)) total += ggml_nbytes(t);
+    }
+    return total;
 }
 
 }  // namespace ds4::session

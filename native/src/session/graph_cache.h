@@ -18,7 +18,11 @@ struct Plan {
     ggml_context_ptr ctx;
     Graph built;
     ggml_backend_sched_ptr scheduler;
+    size_t input_bytes = 0;  // that every run takes
 };
+
+/// Bytes of the inputs that a graph reads.
+size_t input_bytes(ggml_context* ctx);
 
 /// A context without memory of its own for a graph of at most `nodes` nodes. Throws BackendError.
 ggml_context_ptr graph_context(size_t nodes);
@@ -57,6 +61,7 @@ class GraphCache {
             throw BackendError("no memory to run a graph of " + std::to_string(ggml_graph_n_nodes(plan->built.graph)) +
                                " nodes: use a smaller context, or a device with more memory");
         }
+        plan->input_bytes = input_bytes(plan->ctx.get());
         plans_.push_front(std::move(plan));
         return *plans_.front();
     }

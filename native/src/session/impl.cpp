@@ -31,6 +31,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o, std
       options(checked(*model, o)),
       backends(model->open_backends()),
       workers(backends.back().get(), model->workers()),
+      device(session::DeviceKernels::open(*model, drafter.get(), options.kv_type, traffic)),
       state(model->hyperparameters(), options.context, options.kv_type,
             ggml_backend_get_default_buffer_type(backends.front().get()),
             drafter ? &drafter->hyperparameters() : nullptr),
@@ -41,7 +42,8 @@ Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o, std
           });
       }),
       drafts([this](const graph::DraftShape& shape) {
-          const graph::DraftSource source{model->weights(), *drafter, state.drafter(), &proposal_draw};
+          const bool own_attention = device && device->steps().attention;
+          const graph::DraftSource source{model->weights(), *drafter, state.drafter(), &proposal_draw, own_attention};
           return session::build_plan(backends, shape, graph::node_bound(drafter->hyperparameters()),
                                      [&](ggml_context* ctx) { return graph::build_draft(ctx, source, shape); });
       }) {
@@ -79,8 +81,8 @@ void Session::Impl::throw_if_stopped() {
     throw Cancelled();
 }
 
-void Session::Impl::forward(std::span<const int32_t> rows, graph::Logits wanted, float* out,
-                            session::NodeWatch* watch) {
+const ggml_tensor* Session::Impl::forward(std::span<const int32_t> rows, graph::Logits wanted, float* out,
+                                          session::NodeWatch* watch) {
     throw_if_stopped();
     const model::Hyperparameters& hp = model->hyperparameters();
     const auto count = static_cast<int64_t>(rows.size());
@@ -89,14 +91,17 @@ void Session::Impl::forward(std::span<const int32_t> rows, graph::Logits wanted,
     const graph::Target& target = plan.built;
     graph::fill_inputs(target.in, hp, plan.shape, position(), rows, feature_capacity());
     written_end = std::max(written_end, position() + count);
-    compute(plan.scheduler.get(), target.graph, std::to_string(count) + " rows", watch);
-    if (target.logits) ggml_backend_tensor_get(target.logits, out, 0, ggml_nbytes(target.logits));
+    traffic.to_device += plan.input_bytes;
+    compute(plan.scheduler.get(), target.graph, std::to_string(count) + " rows", session::Segments({}, watch));
+    if (target.logits && out) traffic.get(target.logits, out);
+    return target.logits;
 }
 
 void Session::Impl::compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph, const std::string& what,
-                            session::NodeWatch* watch) {
-    ggml_backend_sched_set_eval_callback(scheduler, watch ? session::NodeWatch::observe : nullptr, watch);
+                            session::Segments between) {
+    ggml_backend_sched_set_eval_callback(scheduler, between.none() ? nullptr : session::Segments::observe, &between);
     const ggml_status status = workers.compute(scheduler, graph);
+    between.rethrow();
     if (status == GGML_STATUS_ABORTED) throw_if_stopped();
     if (status != GGML_STATUS_SUCCESS) {
         throw BackendError("running " + what + " on " + model->device_name() +
@@ -118,12 +123,14 @@ void Session::Impl::or_undo(F change) {
     const auto before = take_checkpoint();
     const std::vector<int32_t> tokens_before = tokens;
     const std::vector<float> logits_before = logits;
+    const bool row_kept_before = row_kept;
     checkpoints.keep(before);
     try {
         change();
     } catch (...) {
         tokens = tokens_before;
         logits = logits_before;
+        row_kept = row_kept_before;
         checkpoints.drop_after(position());
         restore(*before);
         throw;
@@ -197,6 +204,7 @@ void Session::Impl::rewind(int64_t target, const StepProgress& progress) {
 void Session::Impl::lower_frontier(int64_t target) {
     tokens.resize(target);
     logits.clear();
+    row_kept = false;
     // The window before `target` reaches further back than what the latest draft projected.
     if (target < projected) projected = 0;
     features_from = std::min(features_from, target);
@@ -205,6 +213,10 @@ void Session::Impl::lower_frontier(int64_t target) {
 
 void Session::Impl::ensure_logits() {
     if (!logits.empty()) return;
+    if (row_kept) {
+        logits.resize(vocab());
+        return traffic.get(device->kept_row(), logits.data());
+    }
     if (tokens.empty()) throw RequestError("nothing has been evaluated yet: prefill a prompt first");
     const int32_t last = tokens.back();
     or_undo([&] {

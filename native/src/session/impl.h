@@ -6,8 +6,10 @@
 #include "ds4/session.h"
 #include "graph/draft.h"
 #include "session/checkpoint.h"
+#include "session/device_kernels.h"
 #include "session/graph_cache.h"
-#include "session/node_times.h"
+#include "session/segments.h"
+#include "session/traffic.h"
 
 namespace ds4 {
 
@@ -19,6 +21,8 @@ struct Session::Impl {
     SessionOptions options;
     std::vector<ggml_backend_ptr> backends;
     model::Workers workers;
+    session::Traffic traffic;
+    std::unique_ptr<session::DeviceKernels> device;  // null where the device has none of ours
     state::State state;
     session::GraphCache<graph::Shape, graph::Target> forwards;
     session::GraphCache<graph::DraftShape, graph::Draft> drafts;
@@ -27,13 +31,19 @@ struct Session::Impl {
 
     std::vector<int32_t> tokens;  // its size is the frontier
     int64_t written_end = 0;      // one past the highest position ever written to the rings
-    std::vector<float> logits;    // of the frontier; empty when not known
+    std::vector<float> logits;    // of the frontier; empty when not read, or not known
+    bool row_kept = false;        // whether those that are not read are on the device
 
-    std::vector<int32_t> verified;       // rows of the latest verify, until something else happens
-    std::vector<float> verified_logits;  // [kMaxRows, vocab], allocated once
-    int64_t projected = 0;               // positions below it are in the drafter's context rings
-    int64_t features_from = 0;           // positions below it have no features
+    std::vector<int32_t> verified;               // rows of the latest verify, until something else happens
+    const ggml_tensor* verified_rows = nullptr;  // their logits [vocab, rows], where they were computed
+    bool verified_read = false;                  // and whether they are here, too
+    std::vector<float> verified_logits;          // [kMaxRows, vocab], allocated once
+    int64_t projected = 0;                       // positions below it are in the drafter's context rings
+    int64_t features_from = 0;                   // positions below it have no features
     const graph::Draft* latest_draft = nullptr;
+    uint64_t drafts_made = 0;
+    std::vector<int32_t> held;   // the latest draft's tokens, where q is still on the device
+    float held_temperature = 0;  // at which they were drawn
 
     std::atomic<bool> busy{false}, cancelled{false};
     std::function<bool()> interrupt;
@@ -44,18 +54,28 @@ struct Session::Impl {
 
     /// Throws RequestError unless `more` can follow the frontier.
     void check_tokens(std::span<const int32_t> more) const;
-    /// One graph run of `rows` at the frontier, which stays where it is. The rows' logits go to `out`.
-    void forward(std::span<const int32_t> rows, graph::Logits logits, float* out, session::NodeWatch* watch = nullptr);
+    /// One graph run of `rows` at the frontier, which stays where it is. The rows' logits go to `out`, unless it is
+    /// null, and are returned where they were computed.
+    const ggml_tensor* forward(std::span<const int32_t> rows, graph::Logits logits, float* out,
+                               session::NodeWatch* watch = nullptr);
     /// Extends the frontier by `more` in chunks. `out` takes every row's logits, or is null. A throw undoes all of it.
     void extend(std::span<const int32_t> more, float* out, const StepProgress& progress);
     void rewind(int64_t position, const StepProgress& progress);
-    DraftBlock draft(int32_t anchor, const DraftOptions& options);
+    void verify(std::span<const int32_t> rows, bool read);
     void commit(int64_t rows);
     void ensure_logits();
 
-    /// Runs a graph; `what` names it in an error. With a `watch`, node by node.
+    DraftBlock draft(int32_t anchor, const DraftOptions& options);
+    /// The block whose base logits a graph has computed, by the device's own kernels.
+    DraftBlock chain_on_device(const graph::Draft& draft, int32_t anchor, const DraftOptions& options);
+    std::vector<float> held_q(uint64_t draft);
+    void require_judge() const;
+    bool drawn(const Judgement& how) const;
+    Verdict judge(const Judgement& how);
+
+    /// Runs a graph; `what` names it in an error.
     void compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph, const std::string& what,
-                 session::NodeWatch* watch = nullptr);
+                 session::Segments between);
     /// Where the drafter's features come from; nothing without a drafter.
     graph::Taps taps() const;
     int64_t feature_capacity() const;

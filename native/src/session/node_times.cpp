@@ -36,9 +36,8 @@ int64_t matrices_read(const ggml_tensor* node) {
 
 }  // namespace
 
-bool NodeWatch::observe(ggml_tensor* node, bool ask, void* self) {
-    auto& watch = *static_cast<NodeWatch*>(self);
-    ask ? watch.begin(node) : watch.end(node);
+bool NodeWatch::observe(ggml_tensor* node, bool ask) {
+    ask ? begin(node) : end(node);
     return !is_view(node);
 }
 

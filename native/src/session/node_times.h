@@ -10,11 +10,11 @@
 
 namespace ds4::session {
 
-/// Given to a scheduler, it has every node run by itself and waits for it.
+/// Told before and after each node, it wants every one to run by itself.
 class NodeWatch {
    public:
-    /// A scheduler's callback; `self` is the watch.
-    static bool observe(ggml_tensor* node, bool ask, void* self);
+    /// Before the node (`ask`), and after it where that returned true: whether the node is to end a segment.
+    bool observe(ggml_tensor* node, bool ask);
     /// In the order they ran.
     const std::vector<NodeTime>& found() const { return found_; }
 

@@ -64,7 +64,8 @@ void check_size(const std::string& path, uint64_t found, uint64_t wanted, bool m
 
 void Session::save(const std::string& path) {
     Busy busy(impl_->busy);
-    const Impl& s = *impl_;
+    Impl& s = *impl_;
+    if (s.row_kept) s.ensure_logits();
     session::ArchiveHeader h{};
     h.kv_type = s.options.kv_type;
     h.model = s.model->fingerprint();

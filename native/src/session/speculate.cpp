@@ -1,30 +1,29 @@
 // The steps of a speculative cycle: draft, verify, commit.
 
 #include <algorithm>
+#include <cmath>
 
 #include "session/impl.h"
 
 namespace ds4 {
 namespace {
 
-void read(const ggml_tensor* t, void* out) { ggml_backend_tensor_get(t, out, 0, ggml_nbytes(t)); }
-
 template <typename T>
-std::vector<T> read_all(const ggml_tensor* t) {
+std::vector<T> read_all(const ggml_tensor* t, session::Traffic& traffic) {
     std::vector<T> data(t ? ggml_nelements(t) : 0);
-    if (t) read(t, data.data());
+    if (t) traffic.get(t, data.data());
     return data;
 }
 
-DraftBlock read_block(const graph::Draft& d) {
+DraftBlock read_block(const graph::Draft& d, session::Traffic& traffic) {
     DraftBlock block;
     block.tokens.resize(d.tokens.size());
-    for (size_t j = 0; j < d.tokens.size(); j++) read(d.tokens[j], &block.tokens[j]);
+    for (size_t j = 0; j < d.tokens.size(); j++) traffic.get(d.tokens[j], &block.tokens[j]);
     const size_t width = d.q.empty() ? 0 : ggml_nelements(d.q[0]);
     block.q.resize(width * d.q.size());
-    for (size_t j = 0; j < d.q.size(); j++) read(d.q[j], block.q.data() + j * width);
-    if (width) block.ids = read_all<int32_t>(d.candidates);
-    block.confidence = read_all<float>(d.confidence);
+    for (size_t j = 0; j < d.q.size(); j++) traffic.get(d.q[j], block.q.data() + j * width);
+    if (width) block.ids = read_all<int32_t>(d.candidates, traffic);
+    block.confidence = read_all<float>(d.confidence, traffic);
     return block;
 }
 
@@ -37,6 +36,12 @@ void check(const Drafter* drafter, const DraftOptions& o) {
     if (o.sampler && !o.rng) throw RequestError("a sampled draft needs a random generator");
 }
 
+/// Whether the device's own kernels can draw it.
+bool chains(const session::DeviceKernels* device, const DraftOptions& o) {
+    if (!device || !device->steps().chain || o.shortlist) return false;
+    return !o.sampler || (o.sampler->policy().temperature_only() && !o.sampler->policy().greedy());
+}
+
 }  // namespace
 
 DraftBlock Session::Impl::draft(int32_t anchor, const DraftOptions& options) {
@@ -47,19 +52,66 @@ DraftBlock Session::Impl::draft(int32_t anchor, const DraftOptions& options) {
     const int64_t oldest = std::max(position() - hp.stages.window, features_from);
     const int64_t context = position() - std::clamp(projected, std::min(oldest, position()), position());
     const int64_t shortlist = options.shortlist < vocab() ? options.shortlist : 0;
+    const bool on_device = chains(device.get(), options);
     latest_draft = nullptr;
-    auto& plan = drafts.get({context, shortlist, options.sampler != nullptr});
+    held.clear();
+    drafts_made++;
+    auto& plan = drafts.get({context, shortlist, options.sampler && !on_device, !on_device});
     graph::fill_draft_inputs(plan.built.in, hp, plan.shape, position(), features_from, anchor);
-    if (options.sampler) {
+    if (options.sampler && !on_device) {
         proposal_draw = {options.sampler, tokens, {}, 0, nullptr};
         proposal_draw.history.push_back(anchor);
         for (int64_t j = 0; j < hp.block; j++) proposal_draw.uniforms.push_back(options.rng->uniform());
     }
-    compute(plan.scheduler.get(), plan.built.graph, "a draft");
+    traffic.to_device += plan.input_bytes;
+    compute(plan.scheduler.get(), plan.built.graph, "a draft",
+            session::Segments({&plan.built.slots, device ? &device->launcher() : nullptr}, nullptr));
     if (proposal_draw.error) std::rethrow_exception(std::exchange(proposal_draw.error, nullptr));
     projected = position();
     latest_draft = &plan.built;
-    return read_block(plan.built);
+    return on_device ? chain_on_device(plan.built, anchor, options) : read_block(plan.built, traffic);
+}
+
+DraftBlock Session::Impl::chain_on_device(const graph::Draft& d, int32_t anchor, const DraftOptions& options) {
+    const float temperature = options.sampler ? options.sampler->policy().temperature : 0.0f;
+    const kernels::DrawKey key =
+        options.sampler ? kernels::DrawKey{options.rng->seed(), options.rng->skip()} : kernels::DrawKey{};
+    device->chain(d, anchor, temperature, key);
+    DraftBlock block;
+    block.tokens = read_all<int32_t>(device->tokens(), traffic);
+    block.confidence = read_all<float>(device->confidences(), traffic);
+    if (!options.sampler) return block;
+    held = block.tokens;
+    held_temperature = temperature;
+    block.held = drafts_made;
+    if (options.read_q) block.q = held_q(block.held);
+    return block;
+}
+
+std::vector<float> Session::Impl::held_q(uint64_t draft) {
+    if (held.empty() || draft != drafts_made) {
+        throw RequestError("q of draft " + std::to_string(draft) +
+                           " is not on the device any more: ask for it before the next draft");
+    }
+    std::vector<float> q = read_all<float>(device->logits(), traffic);
+    const std::vector<float> log_sum = read_all<float>(device->log_sum(), traffic);
+    for (size_t i = 0; i < q.size(); i++) {
+        q[i] = std::exp(q[i] / held_temperature - log_sum[i / static_cast<size_t>(vocab())]);
+    }
+    return q;
+}
+
+void Session::Impl::verify(std::span<const int32_t> rows, bool read) {
+    check_tokens(rows);
+    if (rows.size() > state::kMaxRows) {
+        throw RequestError("cannot verify " + std::to_string(rows.size()) + " rows at once, wanted 1 to " +
+                           std::to_string(state::kMaxRows));
+    }
+    verified.clear();
+    if (read) verified_logits.resize(state::kMaxRows * vocab());
+    verified_rows = forward(rows, graph::Logits::all, read ? verified_logits.data() : nullptr);
+    verified_read = read;
+    verified.assign(rows.begin(), rows.end());
 }
 
 void Session::Impl::commit(int64_t rows) {
@@ -68,8 +120,14 @@ void Session::Impl::commit(int64_t rows) {
                            " were verified at this frontier");
     }
     tokens.insert(tokens.end(), verified.begin(), verified.begin() + rows);
-    const auto last = verified_logits.begin() + (rows - 1) * vocab();
-    logits.assign(last, last + vocab());
+    if (verified_read) {
+        const auto last = verified_logits.begin() + (rows - 1) * vocab();
+        logits.assign(last, last + vocab());
+    } else {
+        device->keep_row(verified_rows, rows - 1);
+        logits.clear();
+    }
+    row_kept = !verified_read;
     verified.clear();
     keep_checkpoint_if_due();
 }
@@ -84,23 +142,36 @@ DraftBlock Session::draft(int32_t anchor, const DraftOptions& options) {
 DraftTrace Session::draft_trace() const {
     Busy busy(impl_->busy);
     if (!impl_->latest_draft) throw RequestError("nothing has been drafted yet");
-    return {read_all<float>(impl_->latest_draft->hidden), read_all<float>(impl_->latest_draft->base)};
+    session::Traffic& traffic = impl_->traffic;
+    return {read_all<float>(impl_->latest_draft->hidden, traffic), read_all<float>(impl_->latest_draft->base, traffic)};
 }
 
 std::span<const float> Session::verify(std::span<const int32_t> tokens) {
     Busy busy(impl_->busy);
-    Impl& s = *impl_;
-    s.check_tokens(tokens);
-    if (tokens.size() > state::kMaxRows) {
-        throw RequestError("cannot verify " + std::to_string(tokens.size()) + " rows at once, wanted 1 to " +
-                           std::to_string(state::kMaxRows));
-    }
-    s.verified.clear();
-    s.verified_logits.resize(state::kMaxRows * s.vocab());
-    s.forward(tokens, graph::Logits::all, s.verified_logits.data());
-    s.verified.assign(tokens.begin(), tokens.end());
-    return std::span(s.verified_logits).first(tokens.size() * s.vocab());
+    impl_->verify(tokens, true);
+    return std::span(impl_->verified_logits).first(tokens.size() * impl_->vocab());
 }
+
+void Session::verify_unread(std::span<const int32_t> tokens) {
+    Busy busy(impl_->busy);
+    impl_->require_judge();
+    impl_->verify(tokens, false);
+}
+
+std::vector<float> Session::held_q(uint64_t draft) {
+    Busy busy(impl_->busy);
+    return impl_->held_q(draft);
+}
+
+std::map<std::string, std::string> Session::ops() const {
+    const session::OwnSteps own = impl_->device ? impl_->device->steps() : session::OwnSteps{};
+    const auto by = [&](bool ours, const char* other) { return ours ? "own (" + impl_->device->name() + ")" : other; };
+    return {{"draft attention", by(own.attention, "ggml")},
+            {"Markov head", by(own.chain, "ggml")},
+            {"acceptance", by(own.acceptance, "host")}};
+}
+
+TrafficCount Session::traffic() const { return {impl_->traffic.to_device, impl_->traffic.to_host}; }
 
 void Session::commit(int64_t rows) {
     Busy busy(impl_->busy);

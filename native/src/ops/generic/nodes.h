@@ -8,6 +8,9 @@ namespace ds4::ops::generic {
 /// As ops::attention.
 ggml_tensor* attention(const Build& b, const AttentionInput& in);
 
+/// As ops::noncausal_attention.
+ggml_tensor* noncausal_attention(const Build& b, const NoncausalInput& in);
+
 /// As ops::index_scores.
 ggml_tensor* index_scores(const Build& b, ggml_tensor* q, ggml_tensor* keys, ggml_tensor* weights, ggml_tensor* mask);
 

@@ -1,0 +1,68 @@
+#pragma once
+// A device's own kernels at work for one session: what they do there, and the memory in which they leave it.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ds4/drafter.h"
+#include "ds4/speculation.h"
+#include "graph/draft.h"
+#include "launcher.h"
+#include "session/traffic.h"
+
+namespace ds4::session {
+
+/// Which of a session's steps they do; asked once, when it opens.
+struct OwnSteps {
+    bool attention, chain, acceptance;
+};
+
+class DeviceKernels {
+   public:
+    /// Null where there are none for the model's device, or with DS4_OPS=generic. Throws BackendError when the device
+    /// has no room.
+    static std::unique_ptr<DeviceKernels> open(const Model& model, const Drafter* drafter, ggml_type kv_type,
+                                               Traffic& traffic);
+
+    const OwnSteps& steps() const { return steps_; }
+    kernels::Launcher& launcher() { return *launcher_; }
+    /// Of this device, for people.
+    std::string name() const;
+
+    /// Draws the tokens of a block that a graph has computed up to its base logits, or takes the likeliest at
+    /// temperature 0, and waits. The logits with their bias stay here until the next block.
+    void chain(const graph::Draft& draft, int32_t anchor, float temperature, kernels::DrawKey key);
+    const ggml_tensor* tokens() const { return tokens_; }            // [block] I32
+    const ggml_tensor* confidences() const { return confidences_; }  // [block], or null
+    const ggml_tensor* logits() const { return logits_; }            // [vocab, block]
+    const ggml_tensor* log_sum() const { return log_sum_; }          // [block]
+
+    /// Judges proposals by the target's logits [vocab, proposals + 1], and waits. `drawn`: they are the first of the
+    /// block here, drawn at the same temperature; else q is 1 at each of them.
+    void judge(const ggml_tensor* rows, std::span<const int32_t> proposals, bool drawn, float temperature,
+               kernels::DrawKey key);
+    const ggml_tensor* verdict() const { return verdict_; }  // [2] I32: how many stand, and the token after them
+
+    /// Copies one row of logits, which then stays here.
+    void keep_row(const ggml_tensor* rows, int64_t row);
+    const ggml_tensor* kept_row() const { return kept_row_; }  // [vocab]
+
+   private:
+    DeviceKernels(const Model& model, const Drafter* drafter, Traffic& traffic);
+    void describe(int64_t vocab);
+    void require_here(const ggml_tensor* t, const char* what) const;
+
+    ggml_backend_dev_t device_;
+    const Drafter* drafter_;
+    Traffic& traffic_;
+    OwnSteps steps_{};
+    std::unique_ptr<kernels::Launcher> launcher_;
+    ggml_context_ptr ctx_;
+    ggml_backend_buffer_ptr buffer_;
+    ggml_tensor *proposals_, *verdict_, *kept_row_;
+    ggml_tensor *anchor_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *log_sum_ = nullptr;
+    ggml_tensor* confidences_ = nullptr;
+};
+
+}  // namespace ds4::session

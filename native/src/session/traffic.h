@@ -1,0 +1,27 @@
+#pragma once
+// What a session moves between host and device.
+
+#include <cstdint>
+
+#include "ggml-backend.h"
+
+namespace ds4::session {
+
+/// Bytes so far: inputs of graphs and what is read of their outputs. What the scheduler itself copies, for nodes that a
+/// device cannot compute, is not among them.
+struct Traffic {
+    uint64_t to_device = 0, to_host = 0;
+
+    void set(ggml_tensor* t, const void* from, size_t bytes) {
+        ggml_backend_tensor_set(t, from, 0, bytes);
+        to_device += bytes;
+    }
+    void get(const ggml_tensor* t, void* to, size_t offset, size_t bytes) {
+        ggml_backend_tensor_get(t, to, offset, bytes);
+        to_host += bytes;
+    }
+    /// All of it.
+    void get(const ggml_tensor* t, void* to) { get(t, to, 0, ggml_nbytes(t)); }
+};
+
+}  // namespace ds4::session
