@@ -8,7 +8,7 @@
 
 namespace ds4::kernels {
 
-std::unique_ptr<Launcher> open_launcher(ggml_backend_dev_t device) {
+std::unique_ptr<Launcher> open_launcher([[maybe_unused]] ggml_backend_dev_t device) {
 #if defined(DS4_EMULATOR)
     if (ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_CPU) {
         const char* ops = std::getenv("DS4_OPS");
