@@ -49,8 +49,11 @@ class Text:
         """Tokens that may still come."""
         return self._limit - len(self._tokens)
 
-    def push(self, tokens: Sequence[int]) -> Piece:
-        """The piece of the next tokens; what follows an ending among them is dropped. At most `remaining`."""
+    def push(self, tokens: Sequence[int], last: bool = False) -> Piece:
+        """The piece of the next tokens; what follows an ending among them is dropped. At most `remaining`.
+
+        `last` ends the text with them.
+        """
         text = ""
         for i, token in enumerate(tokens):
             if token in self._tokenizer.stop_ids:
@@ -60,6 +63,8 @@ class Text:
                 self.kept = self._kept_before_stop()
                 return Piece(text, tuple(tokens[: i + 1]), "stop")
             self.kept = len(self._tokens)
+        if last:
+            return Piece(text + self._flush(), tuple(tokens), "stop")
         if self.remaining:
             return Piece(text, tuple(tokens))
         return Piece(text + self._flush(), tuple(tokens), "length")
@@ -90,7 +95,7 @@ def pieces(session: Session, loop: Loop, stops: StopStrings, max_tokens: int | N
     while not finished:
         started = time.perf_counter()
         tokens = loop.cycle(text.remaining) if text.remaining else []
-        piece = text.push(tokens)
+        piece = text.push(tokens, loop.complete)
         keep(session, tokens, start + text.kept)
         stats.generated_tokens += len(piece.tokens)
         stats.generate_seconds += time.perf_counter() - started

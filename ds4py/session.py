@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ds4py import _native
 from ds4py.errors import RequestError
 from ds4py.generation import Piece, pieces
+from ds4py.grammar import Constraint
 from ds4py.sampling import Sampling
 from ds4py.speculative import (
     Choice,
@@ -262,6 +263,7 @@ class Session:
         width: int | str | Width = "auto",
         accept: Rule = "token",
         draft_vocab: int | None = None,
+        constraint: Constraint | None = None,
         progress: StepProgress | None = None,
     ) -> Iterator[Piece]:
         """Extends the state by `prompt` (text or ids; empty continues) and streams what follows.
@@ -281,13 +283,15 @@ class Session:
             accept: "token" judges proposals one by one by rejection sampling, "block" jointly, "match" by drawing from
                 the target and comparing.
             draft_vocab: the shortlist of "dspark", as for `draft`; None is its default.
+            constraint: a grammar that what is generated obeys (`ds4py.grammar`): the policy applies to what it allows,
+                and generation ends where nothing more can follow.
 
         Raises RequestError for a prompt that does not fit or an empty session, Cancelled.
         """
         if max_tokens is not None and max_tokens < 0:
             raise RequestError(f"max_tokens is {max_tokens}, wanted 0 or more")
         stops = StopStrings(stop)
-        request = Request.of(sampling or Sampling())
+        request = Request.of(sampling or Sampling(), constraint)
         drafters = choose(draft, self.drafter, self._lookup, draft_vocab)
         loop = Loop(self, request, drafters, as_width(width), accept, self.costs)
         self._live.clear_cancel()

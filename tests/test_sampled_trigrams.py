@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pytest
+from chi_square import Law, bound, chi_square
 
 from ds4py import Sampling, Session, _native
 from ds4py.speculative import (
@@ -29,7 +30,6 @@ from ds4py.speculative.width import MOST
 KEPT = 3  # tokens that the policy leaves at each step: 27 texts of three tokens
 POLICY = Sampling(temperature=2.0, top_k=KEPT)
 ANCHOR = 77
-Law = dict[tuple[int, ...], float]
 
 
 class Truth:
@@ -88,22 +88,6 @@ def half_right(truth: Truth, start: int) -> Drafter:
         )
 
     return ScriptedDrafter(propose)
-
-
-def chi_square(counts: Counter[tuple[int, ...]], law: Law) -> tuple[float, int]:
-    """Statistic and degrees of freedom; cells expected less than eight times are taken together."""
-    total = sum(counts.values())
-    common = [text for text in law if law[text] * total >= 8]
-    found = [counts[text] for text in common] + [total - sum(counts[text] for text in common)]
-    wanted = [law[text] * total for text in common] + [total - sum(law[text] for text in common) * total]
-    cells = [(f, w) for f, w in zip(found, wanted, strict=True) if w > 1e-9]
-    return sum((f - w) ** 2 / w for f, w in cells), len(cells) - 1
-
-
-def bound(freedom: int) -> float:
-    """What chi-square exceeds once in a thousand times (Wilson and Hilferty's approximation)."""
-    spread = 2 / (9 * freedom)
-    return float(freedom * (1 - spread + 3.09 * spread**0.5) ** 3)
 
 
 def texts(

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ds4py import _native
+from ds4py.grammar.base import Constraint, Guide
 
 if TYPE_CHECKING:
     from ds4py.sampling import Sampling
@@ -105,6 +106,7 @@ class Request:
         arg_max: the policy takes the likeliest token of the logits as they are.
         penalises: the policy depends on the tokens before a row.
         temperature: of a policy that has nothing else, 0 where it takes the likeliest token; None where there is more.
+        guide: keeps the text within a grammar; None where all is allowed.
     """
 
     sampler: _native.Sampler
@@ -112,20 +114,22 @@ class Request:
     arg_max: bool
     penalises: bool
     temperature: float | None = None
+    guide: Guide | None = None
 
     @classmethod
-    def of(cls, sampling: Sampling) -> Request:
+    def of(cls, sampling: Sampling, constraint: Constraint | None = None) -> Request:
         """A request with a generator of its own, seeded by `sampling` or, where it has no seed, freshly."""
         policy = sampling.policy()
         arg_max = policy.greedy and not policy.penalises and not sampling.logit_bias
         rng = _native.Rng(sampling.resolved_seed())
         temperature = policy.temperature if policy.temperature_only else None
-        return cls(_native.Sampler(policy), rng, arg_max, policy.penalises, 0.0 if arg_max else temperature)
+        guide = Guide(constraint.start()) if constraint else None
+        return cls(_native.Sampler(policy), rng, arg_max, policy.penalises, 0.0 if arg_max else temperature, guide)
 
     @property
     def needs_logits(self) -> bool:
         """Whether the target's rows have to be read; where not, a device that has the kernels judges them itself."""
-        return self.temperature is None
+        return self.temperature is None or self.guide is not None
 
     def judged_without_q(self, draft: Draft) -> bool:
         """Whether a device can judge the proposals: nothing is drawn, q is 1 at each, or it is there and fits."""

@@ -78,16 +78,47 @@ class Loop:
         Commits nothing, so that the caller can see first where the text ends; an exception changes nothing.
         """
         if self._session.anchor is None:  # after a prompt its logits are there, and need no forward
-            return [self._session.sample(self._request.sampler, self._request.rng)]
+            return self._emitted([self._first()])
         proposed = self._propose(remaining - 1)
-        draft = proposed.draft
+        wanted, judged = self._within_grammar(proposed.draft)
         started = time.perf_counter()
-        logits = self._verify(draft)
+        logits = self._verify(wanted)
         verified = time.perf_counter()
-        accepted, token = self._accept(logits, draft)
-        cycle = self._cycle(proposed, accepted, verified - started, time.perf_counter() - verified)
-        tokens = [*draft.tokens[:accepted].tolist(), token]
-        self._learn(proposed, cycle, tokens)
+        rows, masked = self._masked(logits, judged), time.perf_counter()
+        accepted, token = self._accept(rows, judged)
+        cycle = self._cycle(proposed, len(wanted), accepted, verified - started, time.perf_counter() - masked)
+        tokens = [*judged.tokens[:accepted].tolist(), token]
+        self._learn(proposed, cycle, len(judged), tokens)
+        return self._emitted(tokens)
+
+    @property
+    def complete(self) -> bool:
+        """Whether a grammar ends the text after the latest cycle."""
+        guide = self._request.guide
+        return guide is not None and guide.complete
+
+    def _first(self) -> int:
+        guide, session = self._request.guide, self._session
+        if guide is None:
+            return session.sample(self._request.sampler, self._request.rng)
+        guide.allowed(NOTHING.tokens)
+        return self._accept(guide.rows(session.logits()[None], 0), NOTHING)[1]
+
+    def _within_grammar(self, draft: Draft) -> tuple[Draft, Draft]:
+        """The proposals that are to be verified, and those to be judged: these, and the first that is not allowed."""
+        if self._request.guide is None:
+            return draft, draft
+        allowed = self._request.guide.allowed(draft.tokens)
+        return draft.first(allowed), draft.first(allowed + 1)
+
+    def _masked(self, logits: Floats | None, judged: Draft) -> Floats | None:
+        guide = self._request.guide
+        return logits if guide is None or logits is None else guide.rows(logits, len(judged))
+
+    def _emitted(self, tokens: list[int]) -> list[int]:
+        """The same; a grammar follows them."""
+        if self._request.guide:
+            self._request.guide.advance(tokens)
         return tokens
 
     def _propose(self, most: int) -> Proposed:
@@ -125,26 +156,26 @@ class Loop:
         history = self._session.history() if self._request.penalises else ()
         return accept(logits, draft, self._request.sampler, self._request.rng, history=history, rule=self._rule)
 
-    def _cycle(self, proposed: Proposed, accepted: int, verify: float, accept: float) -> Cycle:
+    def _cycle(self, proposed: Proposed, width: int, accepted: int, verify: float, accept: float) -> Cycle:
         draft, asked = proposed.draft, proposed.asked
         return Cycle(
-            width=len(draft),
+            width=width,
             accepted=accepted,
             draft_seconds=proposed.seconds,
             verify_seconds=verify,
             accept_seconds=accept,
-            confidence=() if draft.confidence is None else tuple(draft.confidence.tolist()),
+            confidence=() if draft.confidence is None else tuple(draft.confidence[:width].tolist()),
             drafter=asked.drafter.name if asked else "",
             tried=asked is not None and self._width.trying,
             plain_seconds=self._plain,
         )
 
-    def _learn(self, proposed: Proposed, cycle: Cycle, tokens: Sequence[int]) -> None:
-        """Everyone learns from a cycle: costs, proposers, the policy."""
+    def _learn(self, proposed: Proposed, cycle: Cycle, judged: int, tokens: Sequence[int]) -> None:
+        """Everyone learns from a cycle in which so many proposals were judged: costs, proposers, the policy."""
         asked = proposed.asked
         self._add_costs(cycle, asked.priced_as if asked else None)
         for each in self._proposers if proposed.by else ():  # where nobody was asked, nobody learns
-            each.learn(proposed.whole if each is asked else None, cycle.width, tokens)
+            each.learn(proposed.whole if each is asked else None, judged, tokens)
         self._width.observe(cycle)
         self.stats.cycles.append(cycle)
 

@@ -112,6 +112,13 @@ class Tokenizer:
         self._check(token)
         return self._type(token) in (TokenType.CONTROL, TokenType.UNKNOWN)
 
+    def is_text(self, token: int) -> bool:
+        """Whether an id stands for text: neither a control token nor an unused one.
+
+        Raises RequestError for an id outside the vocabulary.
+        """
+        return not self.is_special(token) and self._type(token) != TokenType.UNUSED
+
     @property
     def has_vocabulary(self) -> bool:
         """Whether text can be encoded."""
