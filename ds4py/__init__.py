@@ -13,6 +13,7 @@ from ds4py import _native
 _native.load_backends(str(Path(_native.__file__).parent / "lib"))
 
 from ds4py._native import Rng  # noqa: E402
+from ds4py.conversation import ChatPiece, ChatStream, Usage  # noqa: E402
 from ds4py.engine import Engine  # noqa: E402
 from ds4py.errors import BackendError, Cancelled, Error, FormatError, PairError, RequestError  # noqa: E402
 from ds4py.generation import Piece  # noqa: E402
@@ -28,6 +29,8 @@ __commit__ = _native.commit()
 __all__ = [
     "BackendError",
     "Cancelled",
+    "ChatPiece",
+    "ChatStream",
     "Engine",
     "Error",
     "FormatError",
@@ -39,4 +42,5 @@ __all__ = [
     "Session",
     "Stats",
     "Tokenizer",
+    "Usage",
 ]

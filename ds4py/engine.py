@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ds4py import _native, embedded
+from ds4py.chat import Message, encode_chat
+from ds4py.conversation import ChatStream, Reply
 from ds4py.cost_store import CostStore
 from ds4py.errors import RequestError
-from ds4py.session import Session
+from ds4py.options import Options, check_options
+from ds4py.reuse import Lent, SessionPool, check_length
+from ds4py.reuse.replies import PlainReply, ThinkingReply
+from ds4py.session import Session, token_ids
 from ds4py.speculative import DrafterInfo
 from ds4py.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 DEFAULT_CONTEXT = 8192
 
@@ -30,6 +38,7 @@ class Engine:
             use them; without `repack` always all, because results could depend on their number.
         repack: interleave the weights at load for the CPU's kernels, where memory suffices; False uses them as they lie
             in the file, which starts sooner, runs slower, and may be larger than memory.
+        sessions: the most that `chat` and `complete` keep open (see `pool`).
         progress: called with the fraction loaded, 0 to 1.
 
     Attributes:
@@ -56,6 +65,7 @@ class Engine:
         device: str = "auto",
         threads: int | None = None,
         repack: bool = True,
+        sessions: int = 4,
         progress: Callable[[float], None] | None = None,
     ) -> None:
         self.embedded = path is None
@@ -85,6 +95,8 @@ class Engine:
         self.repacked: bool = self._model.packed_bytes > 0
         store = CostStore(self._identity(repack))
         self.costs = store.load()
+        self._sessions = sessions
+        self._pool: SessionPool | None = None
         self._keep_costs = weakref.finalize(self, store.keep, self.costs)  # also where nobody closes it
 
     @property
@@ -92,16 +104,34 @@ class Engine:
         """Positions the model was trained for."""
         return int(self.hyperparameters.context)
 
+    @property
+    def default_context(self) -> int:
+        """Positions of a session where none are named: 8192, or what the model was trained for if that is less."""
+        return min(DEFAULT_CONTEXT, self.context_length)
+
+    @property
+    def pool(self) -> SessionPool:
+        """The live sessions of `chat` and `complete`, made at first use; set another one to choose its context."""
+        if self._pool is None:
+            self._pool = SessionPool(self, sessions=self._sessions)
+        return self._pool
+
+    @pool.setter
+    def pool(self, pool: SessionPool) -> None:
+        if self._pool is not None:
+            self._pool.close()
+        self._pool = pool
+
     def session(
         self, *, context: int | None = None, kv_dtype: Literal["f16", "f32"] = "f16", drafter: bool = True
     ) -> Session:
-        """Opens a session of `context` positions (default: 8192, or what the model was trained for if that is less).
+        """Opens a session of `context` positions (default: `default_context`).
 
         Without `drafter` it is as if the engine had none.
 
         Raises RequestError for a context beyond the model's, BackendError when there is no room.
         """
-        positions = min(DEFAULT_CONTEXT, self.context_length) if context is None else context
+        positions = self.default_context if context is None else context
         used, info = (self._drafter, self.drafter) if drafter else (None, None)
         native = _native.Session(self._live(), context=positions, kv_dtype=kv_dtype, drafter=used)
         return Session(native, self.tokenizer, info, self.costs, self)
@@ -114,8 +144,53 @@ class Engine:
         native = _native.Session.load(self._live(), os.fspath(path), drafter=self._drafter)
         return Session(native, self.tokenizer, self.drafter, self.costs, self)
 
+    def chat(
+        self,
+        messages: Sequence[Message | Mapping[str, object]],
+        *,
+        tools: Sequence[Mapping[str, object]] | None = None,
+        thinking: bool = False,
+        effort: str | None = None,
+        session: Session | None = None,
+        **options: Unpack[Options],
+    ) -> ChatStream:
+        """Answers a conversation, as a stream that starts when it is read.
+
+        What a live session holds of the conversation already is not evaluated again.
+
+        Args:
+            messages: the whole conversation, as for `ds4py.chat.encode_chat`.
+            tools: functions that the model may call, as OpenAI's API declares them.
+            thinking: let the model think before it answers.
+            effort: "high", "max" or None; how long to think.
+            session: answer in this one; it goes back to where it agrees with the conversation. None takes the session
+                of `pool` that holds the most of it.
+            options: as for `Session.generate`.
+
+        Raises RequestError for messages that cannot be laid out, and a conversation that does not fit.
+        """
+        ids = encode_chat(self.tokenizer, messages, tools=tools, thinking=thinking, effort=effort)
+        return self._stream(ids, ThinkingReply() if thinking else PlainReply(), session, options)
+
+    def complete(
+        self, prompt: str | Sequence[int], *, session: Session | None = None, **options: Unpack[Options]
+    ) -> ChatStream:
+        """Continues a raw prompt, text or ids, as `chat` does a conversation; all that comes is content."""
+        ids = self.tokenizer.encode(prompt) if isinstance(prompt, str) else prompt
+        return self._stream(ids, PlainReply(), session, options)
+
+    def _stream(self, prompt: Sequence[int], reply: Reply, session: Session | None, options: Options) -> ChatStream:
+        ids = token_ids(prompt)
+        check_length(ids, self.pool.context if session is None else session.context)
+        lend = self.pool.acquire if session is None else lambda ids, cancel: Lent(session, ids)
+        check_options(options, self.drafter)
+        return ChatStream(ids, lend, reply, options)
+
     def close(self) -> None:
-        """Lets go of the model; its memory is freed with the last open session."""
+        """Lets go of the model and of the pool; the memory is freed with the last open session."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
         self._keep_costs()
         self._model = self._drafter = None
 

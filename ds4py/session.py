@@ -14,6 +14,7 @@ from ds4py import _native
 from ds4py.errors import RequestError
 from ds4py.generation import Piece, pieces
 from ds4py.grammar import Constraint
+from ds4py.options import check_limit
 from ds4py.sampling import Sampling
 from ds4py.speculative import (
     Choice,
@@ -132,7 +133,7 @@ class Session:
 
         Raises RequestError for ids outside the vocabulary or a full context, Cancelled.
         """
-        self._live.prefill(_joined(self._pending(), _ids(tokens)), progress)
+        self._live.prefill(_joined(self._pending(), token_ids(tokens)), progress)
 
     def evaluate(self, tokens: Ids, *, progress: StepProgress | None = None) -> npt.NDArray[np.float32]:
         """Extends the state and returns the logits of every row, float32 [len(tokens), vocab].
@@ -140,7 +141,7 @@ class Session:
         Row i is the distribution of what follows tokens[i]. Raises as `prefill`.
         """
         self._settle()
-        logits: npt.NDArray[np.float32] = self._live.evaluate(_ids(tokens), progress)
+        logits: npt.NDArray[np.float32] = self._live.evaluate(token_ids(tokens), progress)
         return logits
 
     def logits(self) -> npt.NDArray[np.float32]:
@@ -189,7 +190,7 @@ class Session:
 
         Raises RequestError without an anchor, for ids outside the vocabulary or a full context; Cancelled.
         """
-        rows: npt.NDArray[np.float32] = self._live.verify(_joined([self._required_anchor()], _ids(tokens)))
+        rows: npt.NDArray[np.float32] = self._live.verify(_joined([self._required_anchor()], token_ids(tokens)))
         return rows
 
     @property
@@ -199,7 +200,7 @@ class Session:
 
     def verify_unread(self, tokens: Ids = ()) -> None:
         """As `verify`, but the logits stay on the device, for `judge`."""
-        self._live.verify_unread(_joined([self._required_anchor()], _ids(tokens)))
+        self._live.verify_unread(_joined([self._required_anchor()], token_ids(tokens)))
 
     def judge(self, draft: Draft, temperature: float, rng: _native.Rng) -> tuple[int, int]:
         """Judges the proposals that were verified, one by one, on the device; `speculative.accept` does it here.
@@ -248,6 +249,11 @@ class Session:
         if self._state is not None:
             self._state.cancel()
 
+    def clear_cancel(self) -> None:
+        """Takes back a cancel that no call has answered yet."""
+        if self._state is not None:
+            self._state.clear_cancel()
+
     def close(self) -> None:
         """Frees the state."""
         self._state = None
@@ -288,8 +294,7 @@ class Session:
 
         Raises RequestError for a prompt that does not fit or an empty session, Cancelled.
         """
-        if max_tokens is not None and max_tokens < 0:
-            raise RequestError(f"max_tokens is {max_tokens}, wanted 0 or more")
+        check_limit(max_tokens)
         stops = StopStrings(stop)
         request = Request.of(sampling or Sampling(), constraint)
         drafters = choose(draft, self.drafter, self._lookup, draft_vocab)
@@ -350,7 +355,7 @@ def _joined(first: Ids, then: Ids) -> npt.NDArray[np.int32]:
     return ids
 
 
-def _ids(tokens: Ids) -> npt.NDArray[np.int32]:
+def token_ids(tokens: Ids) -> npt.NDArray[np.int32]:
     """Token ids as the core takes them. RequestError for anything but whole numbers in range."""
     ids = np.asarray(tokens)
     if ids.ndim != 1:

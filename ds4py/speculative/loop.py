@@ -24,6 +24,12 @@ Rule = Literal["token", "match", "block"]
 NOTHING = Draft.point_mass(np.empty(0, np.int32))
 
 
+def check_rule(rule: str) -> None:
+    """Raises RequestError for a rule that does not exist."""
+    if rule not in get_args(Rule):
+        raise RequestError(f"accept is {rule!r}, wanted 'token', 'match' or 'block'")
+
+
 class Proposed(NamedTuple):
     """What a cycle verifies.
 
@@ -60,8 +66,7 @@ class Loop:
         rule: Rule = "token",
         costs: Costs | None = None,
     ) -> None:
-        if rule not in get_args(Rule):
-            raise RequestError(f"accept is {rule!r}, wanted 'token', 'match' or 'block'")
+        check_rule(rule)
         self._session = session
         self._request = request
         self._proposers = [proposer(each) for each in drafters]

@@ -1,0 +1,217 @@
+"""One answer as a stream: what `Engine.chat` and `Engine.complete` give."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+from ds4py.cancelling import Cancel
+from ds4py.chat import Message
+from ds4py.errors import RequestError
+from ds4py.reuse import Lease, Lent
+from ds4py.reuse.prefix import Ids
+from ds4py.reuse.replies import Content, Reasoning
+from ds4py.stats import Stats
+
+if TYPE_CHECKING:
+    from ds4py.generation import Piece
+    from ds4py.options import Options
+
+Event = Reasoning | Content
+
+
+class Reply(Protocol):
+    """Makes events of the text of an answer, however it is cut."""
+
+    def push(self, text: str) -> list[Event]:
+        """The events that this text completes."""
+
+    def finish(self) -> list[Event]:
+        """The rest, at the end of the answer."""
+
+
+@dataclass(frozen=True)
+class ChatPiece:
+    """What one step adds to an answer.
+
+    Attributes:
+        events: text, reasoning and tool calls that are complete now; may be none.
+        tokens: the ids behind this step.
+        logprobs: one for each token; None where they were not asked for.
+        finish_reason: None until the last piece; then "stop", "length" or "tool_calls".
+    """
+
+    events: tuple[Event, ...]
+    tokens: tuple[int, ...]
+    logprobs: None = None
+    finish_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of a request: of its prompt, how many of these were not evaluated again, and of the answer."""
+
+    prompt_tokens: int
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Answer:
+    """What has become of a request so far."""
+
+    def __init__(self, ids: Ids, reply: Reply) -> None:
+        self.ids = ids
+        self.usage = Usage(prompt_tokens=len(ids))
+        self.finish_reason: str | None = None
+        self.message: Message | None = None
+        self.stats = Stats()
+        self._reply = reply
+        self._events: list[Event] = []
+
+    def add(self, piece: Piece) -> ChatPiece:
+        """A piece of text as events; the last one ends the answer."""
+        events = self._reply.push(piece.text)
+        if piece.finish_reason:
+            events += self._reply.finish()
+        self._events += events
+        self.usage = replace(self.usage, completion_tokens=self.usage.completion_tokens + len(piece.tokens))
+        if piece.finish_reason:
+            self.finish_reason, self.message = piece.finish_reason, whole(self._events)
+        return ChatPiece(tuple(events), piece.tokens, None, self.finish_reason)
+
+
+def pieces(
+    answer: Answer, lend: Callable[[Ids, Cancel], Lease | Lent], cancel: Cancel, options: Options
+) -> Generator[ChatPiece]:
+    """Runs a request in a session that it borrows."""
+    cancel.check()
+    with lend(answer.ids, cancel) as lease, cancel.reaching(lease.session):
+        answer.usage = replace(answer.usage, cached_tokens=lease.cached_tokens)
+        rest = answer.ids[lease.cached_tokens :]
+        generated = lease.session.generate(rest, progress=lambda done, total: cancel.check(), **options)
+        answer.stats = lease.session.stats
+        cancel.check()
+        for piece in generated:
+            yield answer.add(piece)
+            cancel.check()
+
+
+def whole(events: list[Event]) -> Message:
+    """The message that events add up to."""
+    reasoning = "".join(event.text for event in events if isinstance(event, Reasoning))
+    content = "".join(event.text for event in events if isinstance(event, Content))
+    return Message("assistant", content, reasoning or None)
+
+
+class ChatStream:
+    """An answer as it is made: an iterator, and an async iterator, of `ChatPiece`.
+
+    Nothing runs before the first piece is asked for, the prompt included. One thread at a time reads it; any may
+    cancel it. The session it runs in is given back at the end, on an error, and when the stream is closed or dropped.
+
+    >>> with engine.chat([{"role": "user", "content": "Hi"}]) as stream:
+    ...     for piece in stream: ...
+    >>> async with engine.chat([{"role": "user", "content": "Hi"}]) as stream:
+    ...     async for piece in stream: ...
+
+    Read asynchronously, steps run in a thread of the stream's own, each when it is asked for; a task that is cancelled
+    cancels the stream.
+
+    """
+
+    def __init__(self, ids: Ids, lend: Callable[[Ids, Cancel], Lease | Lent], reply: Reply, options: Options) -> None:
+        self._answer = Answer(ids, reply)
+        self._cancel = Cancel()
+        self._reading = threading.Lock()
+        # It knows the answer and not this stream: so it ends, and gives its session back, where the stream is dropped.
+        self._pieces = pieces(self._answer, lend, self._cancel, options)
+        self._worker: ThreadPoolExecutor | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """Counts so far."""
+        return self._answer.usage
+
+    @property
+    def finish_reason(self) -> str | None:
+        """As in the last piece; None until then."""
+        return self._answer.finish_reason
+
+    @property
+    def message(self) -> Message | None:
+        """The whole answer; None until the end."""
+        return self._answer.message
+
+    @property
+    def stats(self) -> Stats:
+        """Of the generation, speculation included."""
+        return self._answer.stats
+
+    def cancel(self) -> None:
+        """Stops it from any thread: whoever reads it gets Cancelled, within a chunk of the prompt or a step."""
+        self._cancel.ask()
+
+    def close(self) -> None:
+        """Ends it and gives the session back; a step that is running in another thread is cancelled first."""
+        self._cancel.ask()
+        with self._reading:
+            self._pieces.close()
+        if self._worker:
+            self._worker.shutdown(wait=False)
+
+    def __iter__(self) -> ChatStream:
+        return self
+
+    def __next__(self) -> ChatPiece:
+        if not self._reading.acquire(blocking=False):
+            raise RequestError("this stream is being read already: read it in one place at a time")
+        try:
+            return next(self._pieces)
+        finally:
+            self._reading.release()
+
+    def __enter__(self) -> ChatStream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __aiter__(self) -> ChatStream:
+        return self
+
+    async def __anext__(self) -> ChatPiece:
+        if (piece := await self._in_worker(lambda: next(self, None))) is None:
+            raise StopAsyncIteration
+        return piece
+
+    async def aclose(self) -> None:
+        """`close`, without holding up the event loop."""
+        self._cancel.ask()
+        await self._in_worker(self.close)
+
+    async def __aenter__(self) -> ChatStream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _in_worker(self, call: Callable[[], ChatPiece | None]) -> ChatPiece | None:
+        """Runs in a thread of this stream alone: in a shared one, streams that wait could keep others from ending."""
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, "ds4py-stream")
+        future = self._worker.submit(call)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            self._cancel.ask()
+            self._worker.submit(self._pieces.close)
+            raise

@@ -1,0 +1,46 @@
+"""What a generation may be asked for, beside its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from ds4py.errors import RequestError
+from ds4py.grammar import Constraint
+from ds4py.sampling import Sampling
+from ds4py.speculative import Choice, Drafter, DrafterInfo, PromptLookupDrafter, Rule, Width, as_width, choose
+from ds4py.speculative.loop import check_rule
+from ds4py.stopping import StopStrings
+
+
+class Options(TypedDict, total=False):
+    """The keyword arguments of `Session.generate` that requests hand on to it, which are described there."""
+
+    max_tokens: int | None
+    sampling: Sampling | None
+    stop: Sequence[str]
+    draft: Choice | Drafter
+    width: int | str | Width
+    accept: Rule
+    draft_vocab: int | None
+    constraint: Constraint | None
+
+
+def check_options(options: Mapping[str, Any], drafter: DrafterInfo | None) -> None:
+    """Raises what `Session.generate` would, before anything runs: TypeError for a name that there is not, RequestError.
+
+    `drafter` is the engine's.
+    """
+    if unknown := sorted(options.keys() - Options.__annotations__.keys()):
+        raise TypeError(f"unknown options {', '.join(unknown)}; there are {', '.join(Options.__annotations__)}")
+    check_limit(options.get("max_tokens"))
+    StopStrings(options.get("stop", ()))
+    check_rule(options.get("accept", "token"))
+    as_width(options.get("width", "auto"))
+    choose(options.get("draft", "auto"), drafter, PromptLookupDrafter(), options.get("draft_vocab"))
+
+
+def check_limit(max_tokens: int | None) -> None:
+    """Raises RequestError for a number of tokens that is none."""
+    if max_tokens is not None and max_tokens < 0:
+        raise RequestError(f"max_tokens is {max_tokens}, wanted 0 or more")
