@@ -45,6 +45,7 @@ set(BUILD_SHARED_LIBS ON)
 set(GGML_LLAMAFILE_DEFAULT ON) # its products serve many rows far better than row by row dots
 set(GGML_CCACHE OFF) # CMAKE_CXX_COMPILER_LAUNCHER says it for the whole build
 set(GGML_RPC ON) # another machine as a device
+set(GGML_CUDA_GRAPHS_DEFAULT ON) # our graphs keep their shapes and addresses; ggml leaves it off but for llama.cpp
 set(GGML_BUILD_TESTS OFF)
 set(GGML_BUILD_EXAMPLES OFF)
 if(DS4_PORTABLE)

@@ -15,7 +15,7 @@ _native.load_backends(str(Path(_native.__file__).parent / "lib"))
 from ds4py._native import Rng  # noqa: E402
 from ds4py.conversation import ChatPiece, ChatStream, Usage  # noqa: E402
 from ds4py.engine import Engine  # noqa: E402
-from ds4py.errors import BackendError, Cancelled, Error, FormatError, PairError, RequestError  # noqa: E402
+from ds4py.errors import BackendError, Cancelled, Error, FormatError, PairError, RequestError, UnprovenDevice  # noqa: E402
 from ds4py.generation import Piece  # noqa: E402
 from ds4py.sampling import Sampling  # noqa: E402
 from ds4py.session import Session  # noqa: E402
@@ -42,5 +42,6 @@ __all__ = [
     "Session",
     "Stats",
     "Tokenizer",
+    "UnprovenDevice",
     "Usage",
 ]

@@ -33,8 +33,11 @@ __all__: list[str] = [
     "SamplingPolicy",
     "Session",
     "accept",
+    "available_memory",
+    "backends",
     "check_weights",
     "commit",
+    "cpu_kernels",
     "decode_fp4",
     "decode_fp8",
     "default_threads",
@@ -595,6 +598,16 @@ def accept(
     BackendError for NaN logits.
     """
 
+def available_memory(root: str = "/") -> int:
+    """
+    Bytes that can be taken, as far as the system and the control groups say. `root` stands before /proc and /sys.
+    """
+
+def backends() -> list:
+    """
+    What ggml offers in this build: backends with their name, features and devices; bytes of memory.
+    """
+
 def check_weights(file: GgufFile, hyperparameters: Hyperparameters) -> None:
     """
     Raises FormatError for the first tensor that is missing or has the wrong shape, type or ids.
@@ -603,6 +616,11 @@ def check_weights(file: GgufFile, hyperparameters: Hyperparameters) -> None:
 def commit() -> str:
     """
     The commit it was built from, or "unknown".
+    """
+
+def cpu_kernels() -> list[str]:
+    """
+    The CPU kernels that this processor runs, the best first, which is the one that computes.
     """
 
 def decode_fp4(codes: numpy.ndarray, scales: numpy.ndarray) -> numpy.typing.NDArray[numpy.float32]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -12,8 +13,9 @@ from ds4py import _native, embedded
 from ds4py.chat import Message, encode_chat
 from ds4py.conversation import ChatStream, Reply
 from ds4py.cost_store import CostStore
-from ds4py.errors import RequestError
+from ds4py.errors import RequestError, UnprovenDevice
 from ds4py.options import Options, check_options
+from ds4py.proof import unproven
 from ds4py.reuse import Lent, SessionPool, check_length
 from ds4py.reuse.replies import PlainReply, ThinkingReply
 from ds4py.session import Session, token_ids
@@ -55,6 +57,8 @@ class Engine:
         RequestError: the device or an argument does not exist, or a packed file is opened where the CPU's own kernels
             do not compute.
         BackendError: the device has no room, or a remote one does not answer.
+
+    Warns with `UnprovenDevice` on a device on which nobody has run this program yet (`ds4py.proof`).
     """
 
     def __init__(
@@ -89,6 +93,8 @@ class Engine:
         self.name = str(metadata.get("general.name") or os.path.basename(self.path))
         self.tokenizer = Tokenizer.from_metadata(metadata, vocab_size=self.hyperparameters.vocab)
         self.device: str = self._model.device
+        if note := unproven(self.device, _native.cpu_kernels()[0]):
+            warnings.warn(note, UnprovenDevice, stacklevel=2)
         self.threads: int = self._model.threads
         self.nodes: int = self._model.nodes
         self.spread_over_nodes: bool = self._model.spread_over_nodes

@@ -8,4 +8,8 @@ both the C++ and the Python side.
 
 from ds4py._native import BackendError, Cancelled, Error, FormatError, PairError, RequestError
 
-__all__ = ["BackendError", "Cancelled", "Error", "FormatError", "PairError", "RequestError"]
+__all__ = ["BackendError", "Cancelled", "Error", "FormatError", "PairError", "RequestError", "UnprovenDevice"]
+
+
+class UnprovenDevice(UserWarning):
+    """A model was loaded to a device on which nobody has run this program yet; see `ds4py.proof`."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from device import DEVICE
 from generating import PROMPT
 from gguf_tools import GOLDEN
 from rpc_server import rpc_server
@@ -25,8 +26,8 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def open_engine(name: str, threads: int = 1) -> ds4py.Engine:
-    """An engine on a golden file, on the CPU whatever devices there are."""
-    return ds4py.Engine(GOLDEN / name, device="cpu", threads=threads)
+    """An engine on a golden file."""
+    return ds4py.Engine(GOLDEN / name, device=DEVICE, threads=threads)
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +48,7 @@ def hard() -> Iterator[ds4py.Engine]:
 def pair() -> Iterator[ds4py.Engine]:
     """The tiny golden target with its drafter."""
     target, drafter = GOLDEN / "tiny-target-f32.gguf", GOLDEN / "tiny-drafter-f32.gguf"
-    with ds4py.Engine(target, drafter=drafter, device="cpu", threads=1) as engine:
+    with ds4py.Engine(target, drafter=drafter, device=DEVICE, threads=1) as engine:
         yield engine
 
 

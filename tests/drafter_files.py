@@ -13,6 +13,7 @@ import gguf
 import gguf_tools as tools
 import numpy as np
 import synthetic
+from device import DEVICE
 from gguf import GGMLQuantizationType as Type
 from gguf import GGUFValueType as V
 
@@ -191,7 +192,7 @@ class DrafterFile:
 @cache
 def tiny_target() -> _native.Model:
     """The golden target that the golden drafter drafts for."""
-    return _native.Model.load(str(tools.TARGET), device="cpu")
+    return _native.Model.load(str(tools.TARGET), device=DEVICE)
 
 
 def fields(found: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from device import DEVICE
 from gguf_tools import DRAFTER, GOLDEN, TARGET
 
 from ds4py import _native
@@ -43,7 +44,7 @@ def prompt(length: int | None = None) -> np.ndarray:
 
 @cache
 def target() -> _native.Model:
-    return _native.Model.load(str(TARGET), device="cpu", threads=1)
+    return _native.Model.load(str(TARGET), device=DEVICE, threads=1)
 
 
 def load(path: Path) -> _native.Drafter:

@@ -10,21 +10,36 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SERVE = "import sys; from ds4py import _native; _native.serve_rpc(sys.argv[1], 'cpu', int(sys.argv[2]))"
+SERVE = """
+import os, sys, threading
+from ds4py import _native
+
+def end_with_parent():
+    sys.stdin.read()
+    os._exit(0)
+
+threading.Thread(target=end_with_parent, daemon=True).start()
+_native.serve_rpc(sys.argv[1], "cpu", int(sys.argv[2]))
+"""
 START_SECONDS = 20.0
+
+
+def start_server(threads: int = 1) -> tuple[subprocess.Popen[bytes], str]:
+    """Serves the CPU at a free port of 127.0.0.1 until this process ends: the server, and "rpc:127.0.0.1:PORT"."""
+    endpoint = f"127.0.0.1:{free_port()}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "DS4_DEVICE": "cpu"}
+    command = [sys.executable, "-c", SERVE, endpoint, str(threads)]
+    server = subprocess.Popen(command, env=environment, cwd=os.sep, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    _wait_for(server, endpoint)
+    return server, f"rpc:{endpoint}"
 
 
 @contextmanager
 def rpc_server(threads: int = 1) -> Iterator[str]:
-    """Serves the CPU at a free port of 127.0.0.1; yields the device's name, "rpc:127.0.0.1:PORT"."""
-    endpoint = f"127.0.0.1:{free_port()}"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "DS4_DEVICE": "cpu"}
-    server = subprocess.Popen(
-        [sys.executable, "-P", "-c", SERVE, endpoint, str(threads)], env=environment, stdout=subprocess.DEVNULL
-    )
+    """A server as long as the context lasts; yields the device's name."""
+    server, name = start_server(threads)
     try:
-        _wait_for(server, endpoint)
-        yield f"rpc:{endpoint}"
+        yield name
     finally:
         server.kill()
         server.wait()

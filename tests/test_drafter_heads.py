@@ -9,6 +9,7 @@ import gguf
 import numpy as np
 import pytest
 import synthetic
+from device import DEVICE
 from drafter_files import CONFIDENCE, CONTRACTS, HIDDEN, DrafterFile, tiny_target, u32
 from gguf import GGMLQuantizationType as Type
 from gguf_tools import GOLDEN, TARGET
@@ -55,7 +56,7 @@ def test_quantised_heads_draft_as_their_values_in_f32(tmp_path: Path, kind: Type
 
 @pytest.mark.parametrize("shortlist", [1, 40, 300])
 def test_a_shortlist_drafts_as_ggmls_operations_do(tmp_path: Path, shortlist: int) -> None:
-    plain = _native.Model.load(str(TARGET), device="cpu", threads=1, repack=False)
+    plain = _native.Model.load(str(TARGET), device=DEVICE, threads=1, repack=False)
     path = str(DrafterFile().write(tmp_path / "drafter.gguf"))
     found = draft(_native.Drafter.load(path, tiny_target()), shortlist)
     wanted = draft(_native.Drafter.load(path, plain), shortlist, plain)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device import DEVICE
 from drafter_files import CONFIDENCE, HIDDEN, W1, W2, DrafterFile, array, u32
 from drafting import (
     WINDOW,
@@ -197,7 +198,7 @@ def test_matrices_of_any_type(kind: Type, names: set[str], bound: float, tmp_pat
 def test_features_beyond_the_range_of_f16(tmp_path: Path) -> None:
     """V4-Flash's are of the order of 10^3, and a product in F16 rounds them to F16."""
     loud = {"token_embd.weight": target_ends()[0].astype(np.float32) * 1e6}
-    model = _native.Model.load(str(edited(TARGET, tmp_path / "target.gguf", tensors=loud)), device="cpu", threads=1)
+    model = _native.Model.load(str(edited(TARGET, tmp_path / "target.gguf", tensors=loud)), device=DEVICE, threads=1)
     states = []
     for kind in (Type.F16, Type.F32):
         path = DrafterFile(kinds={"fc.weight": kind}).write(tmp_path / f"{kind.name}.gguf")

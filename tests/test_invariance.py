@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from conftest import open_engine
 from converting import convert
+from device import DEVICE
 from generating import GREEDY, ids_of
 from gguf_tools import GOLDEN
 
@@ -68,7 +69,7 @@ def test_rows_of_a_verify(folder: Path) -> None:
 def test_greedy_speculation_is_plain_decoding(folder: Path) -> None:
     rng = np.random.default_rng(6)
     with (
-        ds4py.Engine(folder / "target.gguf", drafter=folder / "drafter.gguf", device="cpu", threads=1) as engine,
+        ds4py.Engine(folder / "target.gguf", drafter=folder / "drafter.gguf", device=DEVICE, threads=1) as engine,
         engine.session(context=64) as session,
     ):
         for _ in range(8):
@@ -89,7 +90,7 @@ def test_the_generic_path_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.median(apart) < 1e-5  # single rows may choose another expert or block at a near tie
     assert not np.array_equal(own, generic)  # it is another path
     monkeypatch.delenv("DS4_OPS")
-    with ds4py.Engine(path, device="cpu", threads=1, repack=False) as engine:
+    with ds4py.Engine(path, device=DEVICE, threads=1, repack=False) as engine:
         assert not engine.repacked
-    with ds4py.Engine(path, device="cpu", threads=1) as engine:
+    with ds4py.Engine(path, device=DEVICE, threads=1) as engine:
         assert engine.repacked

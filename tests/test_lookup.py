@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
+from device import DEVICE
 from gguf_tools import GOLDEN
 
 import ds4py
@@ -21,7 +22,7 @@ ROUND = [5, 6, 7, 8, 9, 10, 11, 12]
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
     """The tiny target, without a drafter."""
-    with Engine(GOLDEN / "tiny-target-f32.gguf", device="cpu", threads=1) as engine:
+    with Engine(GOLDEN / "tiny-target-f32.gguf", device=DEVICE, threads=1) as engine:
         yield engine
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from device import DEVICE
 from gguf import GGMLQuantizationType as Type
 from real_vocabulary import metadata
 from synthetic import VOCAB, write_target
@@ -17,7 +18,7 @@ EXPERTS = (Type.Q4_K, Type.Q2_K, Type.IQ2_XXS, Type.MXFP4, Type.Q8_0)
 
 
 def logits(path: Path) -> np.ndarray:
-    with Engine(path, device="cpu", threads=1) as engine, engine.session(context=256, kv_dtype="f32") as session:
+    with Engine(path, device=DEVICE, threads=1) as engine, engine.session(context=256, kv_dtype="f32") as session:
         return session.evaluate(TOKENS)
 
 
@@ -41,7 +42,7 @@ def test_any_type_for_any_matrix(tmp_path: Path, dense: Type) -> None:
 @pytest.mark.parametrize("experts", EXPERTS, ids=lambda kind: kind.name)
 def test_generating_with_the_real_vocabulary(tmp_path: Path, experts: Type) -> None:
     path = write_target(tmp_path / "model.gguf", experts, tokenizer=metadata())
-    with Engine(path, device="cpu", threads=1) as engine, engine.session(context=256) as session:
+    with Engine(path, device=DEVICE, threads=1) as engine, engine.session(context=256) as session:
         assert engine.tokenizer.vocab_size == 129280
         pieces = list(
             session.generate("def quicksort(", max_tokens=8, sampling=Sampling(seed=1, logit_bias={1: -np.inf}))

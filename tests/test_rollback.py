@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from device import DEVICE
 from gguf_tools import GOLDEN
 from saved_state import visible_state
 
@@ -24,7 +25,7 @@ BOUND = 1e-5  # relative
 
 @pytest.fixture(scope="module")
 def pair() -> tuple[_native.Model, _native.Drafter]:
-    model = _native.Model.load(str(GOLDEN / "tiny-target-f32.gguf"), device="cpu", threads=1)
+    model = _native.Model.load(str(GOLDEN / "tiny-target-f32.gguf"), device=DEVICE, threads=1)
     return model, _native.Drafter.load(str(GOLDEN / "tiny-drafter-f32.gguf"), model)
 
 

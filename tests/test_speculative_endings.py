@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from device import DEVICE
 from generating import CONTINUATION, GREEDY, PROMPT, VOCAB, ids_of, oracle, text_of
 from gguf_tools import DRAFTER, TARGET
 
@@ -250,7 +251,7 @@ class TestSaving:
         rest = ids_of([next(stream) for _ in range(9)])
         assert given + rest == CONTINUATION[: len(given) + len(rest)]
         with (
-            Engine(TARGET, drafter=drafter, device="cpu", threads=1) as engine,
+            Engine(TARGET, drafter=drafter, device=DEVICE, threads=1) as engine,
             engine.load_session(tmp_path / "state") as session,
         ):
             assert session.tokens == PROMPT + given

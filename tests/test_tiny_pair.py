@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from device import DEVICE
 from gguf_tools import GOLDEN, in_f32
 from numpy.typing import NDArray
 
@@ -31,13 +32,13 @@ def widened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """The files' values in F32: activations are not quantised then."""
     folder = tmp_path_factory.mktemp("widened")
     target, drafter = (in_f32(path, folder / path.name) for path in (embedded.TARGET, embedded.DRAFTER))
-    with Engine(target, drafter=drafter, device="cpu", threads=1) as engine:
+    with Engine(target, drafter=drafter, device=DEVICE, threads=1) as engine:
         yield engine
 
 
 @pytest.fixture(scope="module")
 def shipped() -> Iterator[Engine]:
-    with Engine(device="cpu") as engine:
+    with Engine(device=DEVICE) as engine:
         yield engine
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from device import DEVICE
 from generating import CONTINUATION, GREEDY, PROMPT, ids_of
 from gguf_tools import TARGET
 
@@ -15,7 +16,7 @@ from ds4py import Engine, Sampling
 @pytest.fixture(scope="module")
 def alone() -> Iterator[Engine]:
     """The target of the pair without its drafter."""
-    with Engine(TARGET, device="cpu", threads=1) as engine:
+    with Engine(TARGET, device=DEVICE, threads=1) as engine:
         yield engine
 
 

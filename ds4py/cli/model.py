@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from ds4py.cli.exits import UsageError
@@ -31,7 +32,8 @@ def open_engine(args: argparse.Namespace, path: str | None, drafter: str | None 
     for file in (path, drafter):
         if file is not None:
             require_file(file)
-    with Bar("loading", quiet=args.quiet) as bar:
+    with warnings.catch_warnings(record=True) as caught, Bar("loading", quiet=args.quiet) as bar:
+        warnings.simplefilter("always", ds4py.UnprovenDevice)
         engine = ds4py.Engine(
             path,
             drafter=drafter,
@@ -40,6 +42,8 @@ def open_engine(args: argparse.Namespace, path: str | None, drafter: str | None 
             repack=not args.no_repack,
             progress=bar.update,
         )
+    for warning in caught:
+        note(args, str(warning.message))
     if not engine.embedded:
         place = f"device {engine.device}, threads {engine.threads}{nodes_note(engine.nodes, engine.spread_over_nodes)}"
         note(args, f"model {engine.name} ({engine.path}), {place}")

@@ -17,6 +17,7 @@ void register_packing(pybind11::module_& m);
 void register_sampling(pybind11::module_& m);
 void register_speculation(pybind11::module_& m);
 
+void register_hardware(pybind11::module_& m);
 void register_model(pybind11::module_& m);
 void register_drafter(pybind11::module_& m);
 void register_session(pybind11::module_& m);

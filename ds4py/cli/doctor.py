@@ -1,0 +1,138 @@
+"""`ds4py doctor`: which devices there are, whether they compute rightly, and what is missing."""
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from ds4py.cli import exits
+from ds4py.cli.model import require_file
+from ds4py.cli.options import add_command, add_drafter_flag, number
+from ds4py.cli.table import size, table
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ds4py.doctor import DeviceReport, Report
+
+DESCRIPTION = """\
+Lists the devices that this build offers with their memory and driver, and for each what computes every op and how far
+that has been proven. Runs the embedded pair on each, in a process of its own, and compares it with the CPU. Says what
+is missing for the GPUs of this machine, and what to do about it. With -m it says whether a model fits.
+
+The exit code is 0 when the device of --device can run (and hold the model), 1 when it cannot."""
+
+
+def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Adds the command and its flags."""
+    parser = add_command(
+        commands, "doctor", run, help="say what devices can do and what is missing", description=DESCRIPTION
+    )
+    parser.add_argument("--device", default="auto", help="the device that shall run: auto, cpu, or a device's name")
+    parser.add_argument("-m", "--model", metavar="FILE", help="a target (GGUF) that shall fit")
+    add_drafter_flag(parser)
+    parser.add_argument("-c", "--context", type=number(int, 1), metavar="N", help="for the memory that a model needs")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Examines and prints; returns the exit code."""
+    from ds4py.doctor import as_dict, report
+
+    for path in (args.model, args.drafter):
+        if path is not None:
+            require_file(path)
+    found = report(args.device, model=args.model, drafter=args.drafter, context=args.context)
+    print(json.dumps(as_dict(found)) if args.json else render(found))
+    return exits.OK if found.usable else exits.RUN_TIME
+
+
+def render(found: "Report") -> str:
+    """The report as text."""
+    parts = [devices_table(found.devices), *(ops_of(each) for each in found.devices), processor(found)]
+    if found.room:
+        parts.append(room_lines(found))
+    return "\n\n".join([*parts, findings_lines(found), verdict(found)])
+
+
+def devices_table(devices: "list[DeviceReport]") -> str:
+    """A line a device."""
+    rows = [("device", "what", "memory", "free", "driver", "the embedded pair")]
+    for each in devices:
+        device, known = each.device, each.device["memory_total"] > 0
+        rows.append(
+            (
+                device["name"],
+                device["description"].strip(),
+                size(device["memory_total"]) if known else "-",
+                size(device["memory_free"]) if known else "-",
+                each.driver or "-",
+                trial_words(each),
+            )
+        )
+    return table(rows, indent=0)
+
+
+def trial_words(each: "DeviceReport") -> str:
+    """What came of trying a device, in one line."""
+    trial = each.trial
+    if trial is None:
+        return "not tried: it only helps the CPU"
+    if not trial.ran:
+        return f"FAILED: {trial.problem}"
+    drafts = "the same draft" if trial.same_draft else "another draft"
+    words = f"{trial.error:.1e} from the reference, {trial.same_tokens:.0%} of its tokens, {drafts}"
+    return words if trial.passed else f"WRONG: {words}"
+
+
+def ops_of(each: "DeviceReport") -> str:
+    """What computes each op of a device, and what its CUDA graphs capture."""
+    lines = [f"{each.device['name']} ({each.backend}):", table(list(each.ops.items()))]
+    if each.capture:
+        lines.append("  CUDA graphs by width, from the second verify of a shape on:")
+        words = [(str(one.width), "captured" if one.captured else "not captured", one.why) for one in each.capture]
+        lines.append(table(words, indent=4))
+    return "\n".join(lines)
+
+
+def processor(found: "Report") -> str:
+    """The kernels of the CPU."""
+    best, *others = found.kernels
+    vnni = "with VNNI" if best in ("avx512", "avx2vnni") else "without VNNI"
+    detail = f" ({vnni})" if best.startswith("avx") else ""
+    return f"CPU kernels: {best}{detail}, the best that this processor runs" + (
+        f"; it runs {', '.join(others)} too" if others else ""
+    )
+
+
+def room_lines(found: "Report") -> str:
+    """What a model needs, and what there is."""
+    room = found.room
+    assert room is not None
+    parts = [(name, size(count)) for name, count in room.needed.items()]
+    total = size(sum(room.needed.values()))
+    word = "fits" if room.fits else "does NOT fit"
+    head = f"the model {word} at a context of {room.context}: {total} of {size(room.available)} of {room.place}"
+    return f"{head}\n{table(parts)}"
+
+
+def findings_lines(found: "Report") -> str:
+    """What is missing, each with what to do."""
+    if not found.findings:
+        return "nothing is missing"
+    lines = []
+    for each in found.findings:
+        lines.append(f"{'missing' if each.blocks else 'note'} ({each.backend}): {each.found}\n  -> {each.fix}")
+    return "\n".join(lines)
+
+
+def verdict(found: "Report") -> str:
+    """Whether it can run."""
+    chosen = found.chosen
+    if chosen is None:
+        return f"device '{found.asked}' cannot run"
+    name = chosen.device["name"]
+    if found.usable:
+        return f"ready: models run on {name}"
+    if found.room is not None and not found.room.fits:
+        return f"not ready: {name} has no room for the model; a smaller context (-c) or quantisation needs less"
+    return f"not ready: {name} does not compute what it should"

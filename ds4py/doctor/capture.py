@@ -1,0 +1,78 @@
+"""Which verifies ggml's CUDA graphs capture, by the rules of ggml 0.20.2 (ggml-cuda.cu, mmvq.cu, mmq.cu, mmf.cu).
+
+A graph is captured from its second run on, where its nodes and addresses have not changed since the first, and where no
+node waits for the host. The one that may is a product of chosen experts (MUL_MAT_ID): it has kernels that do not wait
+for few rows of quantised weights (mmvq), for any number of rows of most types (mmq), and for floats (mmf).
+"""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+
+VOLTA, TURING, AMPERE, ADA = 70, 75, 80, 89
+
+MMQ_TYPES = frozenset(
+    (
+        *(f"Q{bits}_0" for bits in (1, 2, 4, 5, 8)),
+        *("Q4_1", "Q5_1", "MXFP4", "NVFP4"),
+        *(f"Q{bits}_K" for bits in (2, 3, 4, 5, 6)),
+        *("IQ1_S", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ4_XS", "IQ4_NL"),
+    )
+)
+FLOATS = frozenset({"F32", "F16", "BF16"})
+FEWEST_ROWS = {"IQ2_S": 7, "IQ3_S": 6, "IQ3_XXS": 7, "MXFP4": 7, "Q2_K": 7, "Q3_K": 5}
+"""Rows up to which mmvq multiplies chosen experts on Turing and Ampere; 8 for other types."""
+MMVQ_ROWS = 8
+
+
+@dataclass(frozen=True)
+class Capture:
+    """Whether a verify of this width is captured, and why or why not."""
+
+    width: int
+    captured: bool
+    why: str
+
+
+def compute_capability() -> int | None:
+    """Of the first NVIDIA card, such as 90 for 9.0, as nvidia-smi tells it; None where that does not."""
+    command = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.split()
+        return round(10 * float(answer[0]))
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return None
+
+
+def captures(types: set[str], capability: int | None, *, built_with_graphs: bool) -> list[Capture]:
+    """Of widths 0 to 5, with experts of these types, on a card of this compute capability.
+
+    A capability of 90 is NVIDIA's 9.0; None, an unknown one, is taken for the oldest whose rules are not special.
+    """
+    return [_capture(width, types, capability or TURING, built_with_graphs) for width in range(6)]
+
+
+def _capture(width: int, types: set[str], capability: int, built_with_graphs: bool) -> Capture:
+    if not built_with_graphs:
+        return Capture(width, False, "the build has GGML_CUDA_GRAPHS off")
+    if capability < VOLTA:
+        return Capture(width, False, f"compute capability {capability / 10:.1f} is below 7.0")
+    kernels = {kind: _kernel(kind, width + 1, capability) for kind in sorted(types)}
+    waiting = [kind for kind, kernel in kernels.items() if kernel is None]
+    if waiting:
+        return Capture(width, False, f"products of {', '.join(waiting)} experts wait for the host")
+    return Capture(width, True, ", ".join(f"{kind}: {kernel}" for kind, kernel in kernels.items()))
+
+
+def _kernel(kind: str, rows: int, capability: int) -> str | None:
+    """ggml's kernel for chosen experts of a type; None for the one that waits. Floats of a size that mmf takes."""
+    if kind in FLOATS:
+        least = {"F32": AMPERE, "F16": VOLTA, "BF16": AMPERE}[kind]
+        return "mmf" if capability >= least else None
+    limit = MMVQ_ROWS
+    if capability < ADA and capability >= TURING:
+        limit = FEWEST_ROWS.get(kind, MMVQ_ROWS)
+    if rows <= limit:
+        return "mmvq"
+    return "mmq" if kind in MMQ_TYPES else None
