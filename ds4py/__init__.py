@@ -17,6 +17,7 @@ from ds4py.conversation import ChatPiece, ChatStream, Usage  # noqa: E402
 from ds4py.engine import Engine  # noqa: E402
 from ds4py.errors import BackendError, Cancelled, Error, FormatError, PairError, RequestError, UnprovenDevice  # noqa: E402
 from ds4py.generation import Piece  # noqa: E402
+from ds4py.logprobs import TokenLogprobs  # noqa: E402
 from ds4py.sampling import Sampling  # noqa: E402
 from ds4py.session import Session  # noqa: E402
 from ds4py.stats import Stats  # noqa: E402
@@ -41,6 +42,7 @@ __all__ = [
     "Sampling",
     "Session",
     "Stats",
+    "TokenLogprobs",
     "Tokenizer",
     "UnprovenDevice",
     "Usage",

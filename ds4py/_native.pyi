@@ -45,6 +45,7 @@ __all__: list[str] = [
     "fp4_to_mxfp4",
     "greatest_magnitude",
     "load_backends",
+    "logprobs",
     "memory_needed",
     "pack_rows",
     "packing",
@@ -656,6 +657,13 @@ def greatest_magnitude(values: numpy.ndarray) -> float:
 def load_backends(directory: str) -> None:
     """
     Loads ggml's backend libraries from a directory.
+    """
+
+def logprobs(logits: numpy.ndarray, tokens: numpy.ndarray, top: int) -> list:
+    """
+    Natural logarithms of the softmax of float32 logits [at least tokens, vocab], a row for each of int32
+    tokens: (token, logprob, the `top` likeliest as (token, logprob), descending). Raises RequestError for what
+    does not fit, BackendError for NaN and +inf logits.
     """
 
 def memory_needed(file: GgufFile, context: int, kv_dtype: str = "f16") -> dict:

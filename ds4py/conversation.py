@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from ds4py.cancelling import Cancel
 from ds4py.chat import Message
 from ds4py.errors import RequestError
+from ds4py.logprobs import TokenLogprobs
 from ds4py.reuse import Lease, Lent
 from ds4py.reuse.prefix import Ids
 from ds4py.reuse.replies import Content, Reasoning
@@ -48,7 +49,7 @@ class ChatPiece:
 
     events: tuple[Event, ...]
     tokens: tuple[int, ...]
-    logprobs: None = None
+    logprobs: tuple[TokenLogprobs, ...] | None = None
     finish_reason: str | None = None
 
 
@@ -82,7 +83,7 @@ class Answer:
         self.usage = replace(self.usage, completion_tokens=self.usage.completion_tokens + len(piece.tokens))
         if piece.finish_reason:
             self.finish_reason, self.message = piece.finish_reason, whole(self._events)
-        return ChatPiece(tuple(events), piece.tokens, None, self.finish_reason)
+        return ChatPiece(tuple(events), piece.tokens, piece.logprobs, self.finish_reason)
 
 
 def pieces(

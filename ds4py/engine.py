@@ -189,7 +189,7 @@ class Engine:
         ids = token_ids(prompt)
         check_length(ids, self.pool.context if session is None else session.context)
         lend = self.pool.acquire if session is None else lambda ids, cancel: Lent(session, ids)
-        check_options(options, self.drafter)
+        check_options(options, self.drafter, self.tokenizer.vocab_size)
         return ChatStream(ids, lend, reply, options)
 
     def close(self) -> None:

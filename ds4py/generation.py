@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ds4py.logprobs import TokenLogprobs
 from ds4py.speculative import Loop
 from ds4py.stats import Stats
 from ds4py.stopping import StopStrings
@@ -24,11 +25,13 @@ class Piece:
         text: text that is complete now; may be empty while a character or a stop string is pending.
         tokens: the ids behind this step.
         finish_reason: None until the last piece; then "stop" (end of text or a stop string) or "length".
+        logprobs: one for each token; None where they were not asked for.
     """
 
     text: str
     tokens: tuple[int, ...]
     finish_reason: str | None = None
+    logprobs: tuple[TokenLogprobs, ...] | None = None
 
 
 class Text:
@@ -100,6 +103,8 @@ def pieces(session: Session, loop: Loop, stops: StopStrings, max_tokens: int | N
         stats.generated_tokens += len(piece.tokens)
         stats.generate_seconds += time.perf_counter() - started
         finished = piece.finish_reason is not None
+        if loop.logprobs is not None:
+            piece = replace(piece, logprobs=loop.logprobs[: len(piece.tokens)])
         yield piece
 
 

@@ -23,17 +23,19 @@ class Options(TypedDict, total=False):
     width: int | str | Width
     accept: Rule
     draft_vocab: int | None
+    logprobs: int | None
     constraint: Constraint | None
 
 
-def check_options(options: Mapping[str, Any], drafter: DrafterInfo | None) -> None:
+def check_options(options: Mapping[str, Any], drafter: DrafterInfo | None, vocab: int) -> None:
     """Raises what `Session.generate` would, before anything runs: TypeError for a name that there is not, RequestError.
 
-    `drafter` is the engine's.
+    `drafter` is the engine's, `vocab` the size of its vocabulary.
     """
     if unknown := sorted(options.keys() - Options.__annotations__.keys()):
         raise TypeError(f"unknown options {', '.join(unknown)}; there are {', '.join(Options.__annotations__)}")
     check_limit(options.get("max_tokens"))
+    check_logprobs(options.get("logprobs"), vocab)
     StopStrings(options.get("stop", ()))
     check_rule(options.get("accept", "token"))
     as_width(options.get("width", "auto"))
@@ -44,3 +46,9 @@ def check_limit(max_tokens: int | None) -> None:
     """Raises RequestError for a number of tokens that is none."""
     if max_tokens is not None and max_tokens < 0:
         raise RequestError(f"max_tokens is {max_tokens}, wanted 0 or more")
+
+
+def check_logprobs(top: int | None, vocab: int) -> None:
+    """Raises RequestError for a number of likeliest tokens that there cannot be."""
+    if top is not None and not 0 <= top <= vocab:
+        raise RequestError(f"logprobs is {top}, wanted 0 to the vocabulary of {vocab}, or None")

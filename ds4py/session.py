@@ -14,7 +14,7 @@ from ds4py import _native
 from ds4py.errors import RequestError
 from ds4py.generation import Piece, pieces
 from ds4py.grammar import Constraint
-from ds4py.options import check_limit
+from ds4py.options import check_limit, check_logprobs
 from ds4py.sampling import Sampling
 from ds4py.speculative import (
     Choice,
@@ -269,6 +269,7 @@ class Session:
         width: int | str | Width = "auto",
         accept: Rule = "token",
         draft_vocab: int | None = None,
+        logprobs: int | None = None,
         constraint: Constraint | None = None,
         progress: StepProgress | None = None,
     ) -> Iterator[Piece]:
@@ -289,14 +290,16 @@ class Session:
             accept: "token" judges proposals one by one by rejection sampling, "block" jointly, "match" by drawing from
                 the target and comparing.
             draft_vocab: the shortlist of "dspark", as for `draft`; None is its default.
+            logprobs: each token comes with its log probability, and so many of the likeliest with theirs; None: none.
             constraint: a grammar that what is generated obeys (`ds4py.grammar`): the policy applies to what it allows,
                 and generation ends where nothing more can follow.
 
         Raises RequestError for a prompt that does not fit or an empty session, Cancelled.
         """
         check_limit(max_tokens)
+        check_logprobs(logprobs, self.tokenizer.vocab_size)
         stops = StopStrings(stop)
-        request = Request.of(sampling or Sampling(), constraint)
+        request = Request.of(sampling or Sampling(), logprobs, constraint)
         drafters = choose(draft, self.drafter, self._lookup, draft_vocab)
         loop = Loop(self, request, drafters, as_width(width), accept, self.costs)
         self._live.clear_cancel()

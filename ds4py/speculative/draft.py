@@ -107,6 +107,7 @@ class Request:
         penalises: the policy depends on the tokens before a row.
         temperature: of a policy that has nothing else, 0 where it takes the likeliest token; None where there is more.
         guide: keeps the text within a grammar; None where all is allowed.
+        logprobs: how many of the likeliest tokens are to be told beside each; None where nothing is asked for.
     """
 
     sampler: _native.Sampler
@@ -115,21 +116,23 @@ class Request:
     penalises: bool
     temperature: float | None = None
     guide: Guide | None = None
+    logprobs: int | None = None
 
     @classmethod
-    def of(cls, sampling: Sampling, constraint: Constraint | None = None) -> Request:
+    def of(cls, sampling: Sampling, logprobs: int | None = None, constraint: Constraint | None = None) -> Request:
         """A request with a generator of its own, seeded by `sampling` or, where it has no seed, freshly."""
         policy = sampling.policy()
         arg_max = policy.greedy and not policy.penalises and not sampling.logit_bias
         rng = _native.Rng(sampling.resolved_seed())
         temperature = policy.temperature if policy.temperature_only else None
         guide = Guide(constraint.start()) if constraint else None
-        return cls(_native.Sampler(policy), rng, arg_max, policy.penalises, 0.0 if arg_max else temperature, guide)
+        sampler = _native.Sampler(policy)
+        return cls(sampler, rng, arg_max, policy.penalises, 0.0 if arg_max else temperature, guide, logprobs)
 
     @property
     def needs_logits(self) -> bool:
         """Whether the target's rows have to be read; where not, a device that has the kernels judges them itself."""
-        return self.temperature is None or self.guide is not None
+        return self.temperature is None or self.guide is not None or self.logprobs is not None
 
     def judged_without_q(self, draft: Draft) -> bool:
         """Whether a device can judge the proposals: nothing is drawn, q is 1 at each, or it is there and fits."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 
 from ds4py.errors import RequestError
+from ds4py.logprobs import TokenLogprobs, logprobs
 from ds4py.speculative.accept import accept
 from ds4py.speculative.costs import Costs
 from ds4py.speculative.draft import Draft, Drafter, Floats, Request
@@ -75,6 +76,8 @@ class Loop:
         self._costs = Costs() if costs is None else costs
         self._resting = 0  # cycles for which nobody is asked
         self._plain = 0.0  # seconds of a plain step; 0 while unknown
+        self.logprobs: tuple[TokenLogprobs, ...] | None = None
+        """Of the latest cycle's tokens; None where the request does not ask for them."""
         self.stats = Speculation("+".join(each.name for each in drafters) or "off")
 
     def cycle(self, remaining: int) -> list[int]:
@@ -93,6 +96,7 @@ class Loop:
         accepted, token = self._accept(rows, judged)
         cycle = self._cycle(proposed, len(wanted), accepted, verified - started, time.perf_counter() - masked)
         tokens = [*judged.tokens[:accepted].tolist(), token]
+        self._look_up(logits, tokens)
         self._learn(proposed, cycle, len(judged), tokens)
         return self._emitted(tokens)
 
@@ -103,11 +107,15 @@ class Loop:
         return guide is not None and guide.complete
 
     def _first(self) -> int:
-        guide, session = self._request.guide, self._session
-        if guide is None:
-            return session.sample(self._request.sampler, self._request.rng)
-        guide.allowed(NOTHING.tokens)
-        return self._accept(guide.rows(session.logits()[None], 0), NOTHING)[1]
+        request, session = self._request, self._session
+        if request.guide is None:
+            token = session.sample(request.sampler, request.rng)
+        else:
+            request.guide.allowed(NOTHING.tokens)
+            token = self._accept(request.guide.rows(session.logits()[None], 0), NOTHING)[1]
+        if request.logprobs is not None:
+            self._look_up(session.logits()[None], [token])
+        return token
 
     def _within_grammar(self, draft: Draft) -> tuple[Draft, Draft]:
         """The proposals that are to be verified, and those to be judged: these, and the first that is not allowed."""
@@ -145,6 +153,11 @@ class Loop:
             calibrated = by.proposer.calibrated(draft.confidence.tolist())
             draft = draft.first(self._width.admit(by.offer, calibrated))
         return Proposed(draft, whole, by, time.perf_counter() - started)
+
+    def _look_up(self, logits: Floats | None, tokens: Sequence[int]) -> None:
+        """What the target made of a cycle's tokens, where that is asked for."""
+        if self._request.logprobs is not None and logits is not None:
+            self.logprobs = logprobs(logits, tokens, self._request.logprobs)
 
     def _verify(self, draft: Draft) -> Floats | None:
         """The target's rows; None where the device judges them and nobody needs them here."""

@@ -45,6 +45,21 @@ int32_t draw_weights(const py::array& weights, double u) {
     return draw(row, u);
 }
 
+/// Plain tuples (token, logprob, ((token, logprob), ...)).
+py::list logprob_rows(const py::array& logits, const py::array& tokens, int64_t top) {
+    const auto rows = view_of<float>(logits, 2, "logprobs: logits");
+    const auto ids = view_of<int32_t>(tokens, 1, "logprobs: tokens");
+    std::vector<TokenLogprobs> found;
+    {
+        py::gil_scoped_release release;
+        found = logprobs(rows, static_cast<size_t>(logits.shape(1)), ids, top);
+    }
+    py::list out;
+    for (const TokenLogprobs& each : found)
+        out.append(py::make_tuple(each.token, each.logprob, py::tuple(py::cast(each.top))));
+    return out;
+}
+
 SamplingPolicy make_policy(float temperature, int32_t top_k, float top_p, float min_p, float repetition_penalty,
                            float presence_penalty, float frequency_penalty, int32_t penalty_last_n,
                            const Bias& logit_bias) {
@@ -112,6 +127,11 @@ void register_sampler(py::module_& m) {
             "the vocabulary or the ids do not fit the logits, BackendError when a logit is NaN or +inf.")
         .def("sample", &sample, py::arg("logits"), py::arg("history"), py::arg("rng"), py::arg("ids") = none,
              "One token of that distribution; greedy takes nothing from `rng`.");
+    m.def(
+        "logprobs", &logprob_rows, py::arg("logits"), py::arg("tokens"), py::arg("top"),
+        "Natural logarithms of the softmax of float32 logits [at least tokens, vocab], a row for each of int32\n"
+        "tokens: (token, logprob, the `top` likeliest as (token, logprob), descending). Raises RequestError for what\n"
+        "does not fit, BackendError for NaN and +inf logits.");
     m.def("draw", &draw_weights, py::arg("weights"), py::arg("u"),
           "Index drawn with probability weights[i] / sum(weights) for u in [0, 1); never one of weight zero.");
 }

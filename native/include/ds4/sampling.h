@@ -103,4 +103,16 @@ class Sampler {
     std::vector<uint32_t> keys_;
 };
 
+/// What a model made of one token: natural logarithms of its softmax at temperature 1, before any policy.
+struct TokenLogprobs {
+    int32_t token;
+    double logprob;
+    std::vector<std::pair<int32_t, double>> top;  // the likeliest, descending; the lowest ids first among equals
+};
+
+/// Of each token by its row of `logits` [at least tokens, vocab], with the `top` likeliest. Throws RequestError for
+/// shapes and ids that do not fit, BackendError when a logit is NaN or +inf.
+std::vector<TokenLogprobs> logprobs(std::span<const float> logits, size_t vocab, std::span<const int32_t> tokens,
+                                    int64_t top);
+
 }  // namespace ds4
