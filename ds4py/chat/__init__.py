@@ -1,6 +1,6 @@
 """Conversations as the prompts that DeepSeek-V4 was trained on, and its answers taken apart."""
 
-from ds4py.chat.encode import encode_chat
+from ds4py.chat.encode import encode_chat, encode_turn
 from ds4py.chat.layout import render
 from ds4py.chat.messages import Message, ToolCall
 from ds4py.chat.reply import (
@@ -30,6 +30,7 @@ __all__ = [
     "ToolCallEnd",
     "ToolCallStart",
     "encode_chat",
+    "encode_turn",
     "message_of",
     "parse_reply",
     "render",

@@ -1,11 +1,12 @@
 """A conversation as token ids."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ds4py.chat.layout import render
-from ds4py.chat.markers import DSML
+from ds4py.chat.markers import ASSISTANT, DSML, END_THINK, EOS, THINK, USER
 from ds4py.chat.messages import Message
+from ds4py.chat.segments import Segment
 from ds4py.chat.template import ChatTemplate
 from ds4py.chat.tools import Tools
 from ds4py.errors import RequestError
@@ -51,12 +52,40 @@ def encode_chat(
     segments = render(
         messages, thinking=thinking, effort=effort, drop_reasoning=drop_reasoning, template=template, tools=tools
     )
+    return ids_of(tokenizer, segments, parse_user_special)
+
+
+def encode_turn(
+    tokenizer: ChatTokenizer, text: str, *, thinking: bool = False, in_thought: bool = False, ended: bool = False
+) -> list[int]:
+    """The ids that a user's next message adds to a conversation which has been evaluated, answer included.
+
+    So what has been evaluated stays as it is, reasoning of earlier turns included: the layout of `encode_chat` with
+    `drop_reasoning` off.
+
+    Args:
+        text: the message; markers in it stay text.
+        thinking: let the model think before it answers.
+        in_thought: the last answer was cut off before its thinking had ended.
+        ended: the last answer ends with the end-of-sequence token already.
+
+    Raises RequestError where the vocabulary lacks a marker of the layout.
+    """
+    closing = [Segment(END_THINK, True)] if in_thought else []
+    end = [] if ended else [Segment(EOS, True)]
+    opening = Segment(THINK if thinking else END_THINK, True)
+    turn = [Segment(USER, True), Segment(text, False), Segment(ASSISTANT, True), opening]
+    return ids_of(tokenizer, [*closing, *end, *turn], parse_special=False)
+
+
+def ids_of(tokenizer: ChatTokenizer, segments: Iterable[Segment], parse_special: bool) -> list[int]:
+    """The ids of a prompt in pieces."""
     ids: list[int] = []
     for text, is_template in segments:
         if is_template:
             ids += marker(tokenizer, text)
         else:
-            ids += tokenizer.encode(text, add_bos=False, parse_special=parse_user_special)
+            ids += tokenizer.encode(text, add_bos=False, parse_special=parse_special)
     return ids
 
 

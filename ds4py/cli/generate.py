@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from ds4py.cli import exits
 from ds4py.cli.model import identity, note, open_engine
 from ds4py.cli.options import (
+    SAMPLING,
     add_command,
     add_drafting_flags,
     add_engine_flags,
     add_model_flag,
     add_output_flags,
+    add_sampling_flags,
     drafting_arguments,
-    number,
     sampling_arguments,
 )
 from ds4py.cli.progress import Bar
@@ -38,18 +39,6 @@ The prompt comes from -p, -f or --prompt-ids, or from standard input when that i
 end of a file or of standard input is dropped. It stops at the model's end token, at a --stop text, after
 {DEFAULT_MAX_TOKENS} tokens unless -n says otherwise, and where the context is full."""
 
-SAMPLING = (
-    "temperature",
-    "top_k",
-    "top_p",
-    "min_p",
-    "repetition_penalty",
-    "presence_penalty",
-    "frequency_penalty",
-    "penalty_last_n",
-    "seed",
-)
-
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     """Adds the command and its flags."""
@@ -61,29 +50,6 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     add_drafting_flags(parser)
     add_engine_flags(parser, context_help="positions the session can hold (default: chosen by the engine)")
     add_output_flags(parser)
-
-
-def add_sampling_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds the sampling policy; flags that are not given keep the defaults of `ds4py.Sampling`."""
-    group = parser.add_argument_group("sampling")
-
-    def add(flag: str, name: str, kind: Any, text: str) -> None:
-        group.add_argument(flag, dest=name, type=kind, metavar="X", help=text)
-
-    add("--temp", "temperature", number(float, 0), "temperature; 0 is greedy (default: 1)")
-    add("--top-k", "top_k", number(int, 0), "keep the k likeliest tokens (default: 0, off)")
-    add("--top-p", "top_p", number(float, 0, 1), "keep the likeliest tokens that reach p (default: 1, off)")
-    add("--min-p", "min_p", number(float, 0, 1), "drop tokens under p times the likeliest (default: 0, off)")
-    add("--repeat-penalty", "repetition_penalty", number(float, 0), "divide logits of seen tokens (default: 1, off)")
-    add("--presence-penalty", "presence_penalty", number(float), "subtract once per seen token (default: 0)")
-    add("--frequency-penalty", "frequency_penalty", number(float), "subtract per occurrence (default: 0)")
-    add("--repeat-last-n", "penalty_last_n", number(int, -1), "tokens that count as seen (default: -1, all)")
-    add(
-        "--seed",
-        "seed",
-        number(int, 0, 2**64 - 1),
-        "seed of the draws (default: a new one, which is reported); repeats a text unless width or draft is auto",
-    )
 
 
 def run(args: argparse.Namespace) -> int:

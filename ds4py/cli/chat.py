@@ -1,0 +1,139 @@
+"""`ds4py chat`: a conversation at the terminal."""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ds4py.cli import exits
+from ds4py.cli.model import note, open_engine
+from ds4py.cli.options import (
+    SAMPLING,
+    add_command,
+    add_drafting_flags,
+    add_engine_flags,
+    add_model_flag,
+    add_sampling_flags,
+    chosen_width,
+    drafting_arguments,
+    number,
+    sampling_arguments,
+)
+from ds4py.cli.speculation import note_width
+from ds4py.errors import Cancelled, Error
+
+if TYPE_CHECKING:
+    from ds4py import Sampling, Session
+    from ds4py.cli.repl.commands import Commands
+    from ds4py.cli.repl.screen import Screen
+    from ds4py.cli.repl.talk import Talk
+
+DESCRIPTION = """\
+A conversation with the model: answers go to standard output as they are made, everything else to standard error.
+/help lists the commands. Ctrl-C stops an answer and keeps what was said so far; at the empty prompt it leaves, as
+Ctrl-D does. Where standard input is no terminal, each of its lines is a message, and the output is plain text."""
+
+
+def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Adds the command and its flags."""
+    parser = add_command(commands, "chat", run, help="talk with a model", description=DESCRIPTION)
+    add_model_flag(parser)
+    group = parser.add_argument_group("conversation")
+    group.add_argument("--system", metavar="TEXT", help="system text")
+    group.add_argument("--think", action="store_true", help="let the model think before it answers")
+    group.add_argument("--effort", metavar="LEVEL", help="effort of thinking, such as high or max (with --think)")
+    group.add_argument(
+        "-n", "--max-tokens", type=number(int, 1), metavar="N", help="tokens of an answer at most (default: no limit)"
+    )
+    add_sampling_flags(parser)
+    add_drafting_flags(parser)
+    add_engine_flags(parser, context_help="positions the conversation can take (default: chosen by the engine)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no messages or progress, only errors")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Talks until the person leaves; returns the exit code."""
+    import ds4py
+    from ds4py.cli.repl.commands import Commands
+    from ds4py.cli.repl.screen import Screen
+    from ds4py.cli.repl.talk import Talk
+
+    if args.effort is not None and not args.think:
+        raise exits.UsageError("--effort is the effort of thinking: add --think")
+    sampling = ds4py.Sampling(**sampling_arguments(args, SAMPLING))
+    with open_engine(args, args.model, args.drafter) as engine:
+        note_width(args, engine)
+        session = engine.session(context=args.context, kv_dtype=args.kv_dtype)
+        talk = Talk(engine, session, system=args.system, thinking=args.think, effort=args.effort)
+        try:
+            converse(entered(args, talk), talk, Commands(talk, args), Screen(), args, sampling)
+        finally:
+            talk.session.close()
+    return exits.OK
+
+
+def entered(args: argparse.Namespace, talk: "Talk") -> Iterable[str]:
+    """The messages: from the keyboard, or the lines of standard input."""
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from ds4py.cli.repl.keyboard import messages
+
+        note(args, "/help lists the commands")
+        return messages(lambda: status(args, talk))
+    return (line.rstrip("\r\n") for line in sys.stdin)
+
+
+def converse(
+    messages: Iterable[str],
+    talk: "Talk",
+    commands: "Commands",
+    screen: "Screen",
+    args: argparse.Namespace,
+    sampling: "Sampling",
+) -> None:
+    """Answers messages and runs commands; whatever cannot be done is said, and the conversation goes on."""
+    from ds4py.cli.repl.commands import Quit
+
+    for text in messages:
+        try:
+            if text.startswith("/"):
+                commands.run(text)
+            elif text.strip():
+                answer(commands.message(text), talk, screen, args, sampling)
+        except Quit:
+            return
+        except (Error, OSError, exits.UsageError) as error:
+            print(f"ds4py: {error}", file=sys.stderr, flush=True)
+
+
+def answer(text: str, talk: "Talk", screen: "Screen", args: argparse.Namespace, sampling: "Sampling") -> None:
+    """Prints the answer to a message as it comes; Ctrl-C stops it, and the session keeps what there is."""
+    options = {"max_tokens": args.max_tokens, "sampling": sampling, **drafting_arguments(args)}
+    try:
+        for event in talk.say(text, **options):
+            screen.show(event)
+    except (KeyboardInterrupt, Cancelled):
+        note(args, "stopped")
+    finally:
+        screen.end()
+
+
+def status(args: argparse.Namespace, talk: "Talk") -> str:
+    """The line below the prompt."""
+    session = talk.session
+    parts = [
+        f"{session.position}/{session.context} positions",
+        f"think {'on' if talk.thinking else 'off'}",
+        f"draft {args.draft}, width {chosen_width(args)}",
+    ]
+    return " | ".join([*parts, *speed(session)])
+
+
+def speed(session: "Session") -> list[str]:
+    """Tokens a second and acceptance of the last answer, where there was one."""
+    stats = session.stats
+    if not stats.generated_tokens:
+        return []
+    found = [f"{stats.tokens_per_second:.1f} tokens/s"]
+    if stats.speculation.drafted:
+        found.append(f"accepted {stats.speculation.acceptance:.0%}")
+    return found

@@ -1,0 +1,1 @@
+"""What `ds4py chat` is made of: the conversation, the commands, the keyboard and the screen."""

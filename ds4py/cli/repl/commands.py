@@ -1,0 +1,128 @@
+"""The commands of a conversation: lines that begin with a slash."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from ds4py.cli.model import read_text
+from ds4py.cli.options import DRAFTERS, width
+from ds4py.cli.repl.talk import Talk
+from ds4py.cli.speculation import note_speculation
+from ds4py.errors import RequestError
+
+HELP: Final = """\
+/system [TEXT]  begin anew with this system text; alone: show it
+/think          think before answering
+/nothink        answer at once
+/draft WHO      who proposes tokens: auto, off, dspark or lookup
+/width N        proposals to verify at once: auto, confidence, ewma, staged or a number
+/stats          what the last answer took
+/read FILE      put a file before the next message
+/save FILE      write the conversation's state to a file
+/load FILE      go on with a saved one
+/undo           take back the last message and its answer
+/help           this
+/quit           leave (Ctrl-D, too)
+Enter sends a message, Alt-Enter begins a new line; Ctrl-C stops an answer."""
+
+
+class Quit(Exception):
+    """The conversation is over."""
+
+
+class Commands:
+    """Runs commands on a conversation and on the flags that its answers are made with (`--draft`, `--width`)."""
+
+    def __init__(self, talk: Talk, args: argparse.Namespace) -> None:
+        self._talk = talk
+        self._args = args
+        self._before = ""
+        self._known: dict[str, Callable[[str], None]] = {
+            "system": self._system,
+            "think": lambda _: self._think(True),
+            "nothink": lambda _: self._think(False),
+            "draft": self._draft,
+            "width": self._width,
+            "stats": lambda _: self._stats(),
+            "read": self._read,
+            "save": lambda path: self._talk.save(required(path, "/save FILE")),
+            "load": self._load,
+            "undo": lambda _: self._undo(),
+            "help": lambda _: say(HELP),
+            "quit": self._quit,
+        }
+
+    def run(self, line: str) -> None:
+        """Raises RequestError or OSError for what cannot be done, and Quit."""
+        name, _, rest = line.removeprefix("/").partition(" ")
+        if name not in self._known:
+            raise RequestError(f"there is no /{name}; /help lists what there is")
+        self._known[name](rest.strip())
+
+    def message(self, text: str) -> str:
+        """A message, with the files that were read for it before it."""
+        before, self._before = self._before, ""
+        return before + text
+
+    def _system(self, text: str) -> None:
+        if text:
+            self._talk.system = text
+            self._talk.restart()
+        say(f"system: {self._talk.system or '(none)'}")
+
+    def _think(self, thinking: bool) -> None:
+        self._talk.thinking = thinking
+
+    def _draft(self, who: str) -> None:
+        if who not in DRAFTERS:
+            raise RequestError(f"/draft {who}: wanted {', '.join(DRAFTERS)}")
+        if who == "dspark" and self._talk.session.drafter is None:
+            raise RequestError("/draft dspark: no drafter was loaded (-md FILE)")
+        self._args.draft = who
+
+    def _width(self, text: str) -> None:
+        try:
+            self._args.width = width(text)
+        except argparse.ArgumentTypeError as error:
+            raise RequestError(f"/width: {error}") from None
+
+    def _stats(self) -> None:
+        session = self._talk.session
+        stats = session.stats
+        say(
+            f"{session.position} of {session.context} positions; last message {stats.prompt_tokens} tokens "
+            f"({stats.prompt_tokens_per_second:.1f} tokens/s), answer {stats.generated_tokens} "
+            f"({stats.tokens_per_second:.1f} tokens/s), seed {stats.seed}"
+        )
+        note_speculation(self._args, stats.speculation)
+
+    def _read(self, path: str) -> None:
+        text = read_text(required(path, "/read FILE"))
+        self._before += text.removesuffix("\n") + "\n\n"
+        say(f"{path}: {len(text)} characters, before the next message")
+
+    def _load(self, path: str) -> None:
+        self._talk.load(required(path, "/load FILE"))
+        say(f"{self._talk.session.position} positions")
+
+    def _undo(self) -> None:
+        if not self._talk.undo():
+            raise RequestError("/undo: there is no message to take back")
+
+    def _quit(self, _: str) -> None:
+        raise Quit
+
+
+def required(path: str, usage: str) -> str:
+    """A command's file. Raises RequestError where none is named."""
+    if not path:
+        raise RequestError(f"which file? {usage}")
+    return path
+
+
+def say(text: str) -> None:
+    """A line for the person, apart from the answers."""
+    print(text, file=sys.stderr, flush=True)

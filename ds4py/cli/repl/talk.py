@@ -1,0 +1,90 @@
+"""A conversation in a live session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ds4py.chat import Event, ReplyParser, encode_chat, encode_turn
+from ds4py.chat.markers import END_THINK, EOS, THINK, USER
+from ds4py.errors import RequestError
+
+if TYPE_CHECKING:
+    from ds4py import Engine, Session
+
+
+class Talk:
+    """A conversation whose turns extend the state of one session: nothing of it is evaluated twice.
+
+    Reasoning therefore stays in the state, where the layout's default would drop that of earlier turns. What the
+    conversation is can be read off the tokens in the state, so that it needs no other record.
+
+    Attributes:
+        session: the live one; `load` takes another.
+        system: the system text of the conversation.
+        thinking: whether the model thinks before its next answers.
+        effort: of thinking, for a conversation that begins with it.
+    """
+
+    def __init__(
+        self, engine: Engine, session: Session, *, system: str | None, thinking: bool, effort: str | None = None
+    ) -> None:
+        self._engine = engine
+        self.session = session
+        self.system = system
+        self.thinking = thinking
+        self.effort = effort
+
+    def say(self, text: str, **options: Any) -> Iterator[Event]:
+        """The events of the answer to a message; `options` are those of `Session.generate`.
+
+        The message is in the state with the first event. Where the iterator is dropped, or an error ends it, the state
+        holds what has been answered so far, or is as before the message where its evaluation was stopped.
+        """
+        parser = ReplyParser(thinking=self.thinking, tools=False)
+        for piece in self.session.generate(self.turn(text), **options):
+            yield from parser.push(piece.text)
+        yield from parser.finish()
+
+    def turn(self, text: str) -> list[int]:
+        """The ids that a message adds to the state."""
+        tokenizer, tokens = self._engine.tokenizer, self.session.history().tolist()
+        if tokens:
+            opened, closed = (last(tokens, tokenizer.token_id(marker)) for marker in (THINK, END_THINK))
+            ended = tokens[-1] == tokenizer.token_id(EOS)
+            return encode_turn(tokenizer, text, thinking=self.thinking, in_thought=opened > closed, ended=ended)
+        messages = [{"role": "user", "content": text}]
+        if self.system:
+            messages.insert(0, {"role": "system", "content": self.system})
+        effort = self.effort if self.thinking else None
+        return encode_chat(tokenizer, messages, thinking=self.thinking, effort=effort)
+
+    def undo(self) -> bool:
+        """Takes back the last message and its answer; False where there is none."""
+        tokens, user = self.session.history().tolist(), self._engine.tokenizer.token_id(USER)
+        at = last(tokens, user)
+        if at < 0:
+            return False
+        self.session.rewind(at if user in tokens[:at] else 0)
+        return True
+
+    def restart(self) -> None:
+        """Forgets the conversation, but for its system text."""
+        self.session.rewind(0)
+
+    def save(self, path: str) -> None:
+        """Writes the state to a file."""
+        if not self.session.position:
+            raise RequestError("there is nothing to save yet")
+        self.session.save(path)
+
+    def load(self, path: str) -> None:
+        """Goes on with the conversation of a file that `save` wrote with this model."""
+        loaded = self._engine.load_session(path)
+        self.session.close()
+        self.session = loaded
+
+
+def last(tokens: list[int], token: int | None) -> int:
+    """The last place of a token, or -1."""
+    return next((place for place in reversed(range(len(tokens))) if tokens[place] == token), -1)
