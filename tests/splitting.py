@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
+Sliced = TypeVar("Sliced", str, list[int])
 
-def pieces(text: str, cuts: list[int]) -> list[str]:
-    """The text cut at these places, in whatever order and however often they are named."""
+
+def pieces(text: Sliced, cuts: list[int]) -> list[Sliced]:
+    """A text, or ids, cut at these places, in whatever order and however often they are named."""
     places = [0, *sorted(cuts), len(text)]
     return [text[a:b] for a, b in pairwise(places)]
 
