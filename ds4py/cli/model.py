@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ds4py.cli.exits import UsageError
@@ -23,8 +24,16 @@ def note(args: argparse.Namespace, text: str) -> None:
         print("ds4py: " + text, file=sys.stderr, flush=True)
 
 
-def open_engine(args: argparse.Namespace, path: str | None, drafter: str | None = None) -> "Engine":
-    """Loads the model at `path` (None: the embedded pair) and its drafter with a progress bar; says what they are."""
+def open_engine(
+    args: argparse.Namespace,
+    path: str | None,
+    drafter: str | None = None,
+    loaded: Callable[[float], None] = lambda fraction: None,
+) -> "Engine":
+    """Loads the model at `path` (None: the embedded pair) and its drafter with a progress bar; says what they are.
+
+    `loaded` is called with the fraction that is loaded; what it raises ends the loading.
+    """
     import ds4py
 
     if path is None:
@@ -34,13 +43,18 @@ def open_engine(args: argparse.Namespace, path: str | None, drafter: str | None 
             require_file(file)
     with warnings.catch_warnings(record=True) as caught, Bar("loading", quiet=args.quiet) as bar:
         warnings.simplefilter("always", ds4py.UnprovenDevice)
+
+        def progress(fraction: float) -> None:
+            loaded(fraction)
+            bar.update(fraction)
+
         engine = ds4py.Engine(
             path,
             drafter=drafter,
             device=args.device,
             threads=args.threads,
             repack=not args.no_repack,
-            progress=bar.update,
+            progress=progress,
         )
     for warning in caught:
         note(args, str(warning.message))

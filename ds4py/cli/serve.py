@@ -1,0 +1,130 @@
+"""`ds4py serve`: answers HTTP requests in the forms of OpenAI's and Anthropic's APIs."""
+
+import argparse
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ds4py.cli import exits
+from ds4py.cli.model import note, open_engine
+from ds4py.cli.options import (
+    add_command,
+    add_drafting_flags,
+    add_engine_flags,
+    add_model_flag,
+    drafting_arguments,
+    number,
+)
+from ds4py.cli.speculation import note_width
+
+if TYPE_CHECKING:
+    from ds4py import Engine
+    from ds4py.server import Options
+
+DESCRIPTION = """\
+Serves one model over HTTP: /v1/chat/completions, /v1/completions and /v1/responses as OpenAI's clients expect them,
+/v1/messages as Anthropic's do, /v1/models, /health and /metrics. It listens at once, and answers with 503 until the
+model is loaded. Ctrl-C cancels the running answers and ends it. Needs the extra: pip install 'ds4py[server]'."""
+
+KEY_VARIABLE = "DS4PY_API_KEY"
+
+
+def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Adds the command and its flags."""
+    parser = add_command(commands, "serve", run, help="answer HTTP requests", description=DESCRIPTION)
+    add_model_flag(parser)
+    add_address_flags(parser)
+    add_limit_flags(parser)
+    add_drafting_flags(parser)
+    add_engine_flags(parser, context_help="positions that each session can hold (default: chosen by the engine)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no messages, only errors")
+
+
+def add_address_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds where it listens, and whom it lets in."""
+    group = parser.add_argument_group("address")
+    group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    group.add_argument("--port", type=number(int, 0, 65535), default=8080, metavar="N", help="default: 8080; 0: any")
+    group.add_argument(
+        "--api-key", metavar="KEY", help=f"what requests must bring (default: ${KEY_VARIABLE}; without it, nothing)"
+    )
+    group.add_argument(
+        "--alias",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="the model's name in requests (may be repeated; default: the name in its file)",
+    )
+    group.add_argument(
+        "--cors-origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="let pages of this origin use the server from a browser (may be repeated; *: all; default: none)",
+    )
+
+
+def add_limit_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds what bounds its work and its memory."""
+    group = parser.add_argument_group("limits")
+
+    def add(flag: str, low: int, default: int, text: str) -> None:
+        group.add_argument(
+            flag, type=number(int, low), default=default, metavar="N", help=f"{text} (default: {default})"
+        )
+
+    add("--parallel", 1, 2, "answers that are computed at once")
+    add("--queue", 0, 64, "requests that may wait; more get status 429")
+    add("--max-request-bytes", 1, 16 << 20, "the largest body of a request")
+    add("--sessions", 1, 4, "conversations whose state is kept in memory; at least as many as --parallel")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serves until it is stopped; returns the exit code."""
+    serve = require_server()
+    logging.basicConfig(
+        level=logging.WARNING if args.quiet else logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    if args.sessions < args.parallel:
+        raise exits.UsageError(f"--sessions {args.sessions} is less than --parallel {args.parallel}")
+
+    def load(progress: Callable[[float], None]) -> "Engine":
+        from ds4py.reuse import SessionPool
+
+        engine = open_engine(args, args.model, args.drafter, progress)
+        note_width(args, engine)
+        engine.pool = SessionPool(engine, sessions=args.sessions, context=args.context, kv_dtype=args.kv_dtype)
+        return engine
+
+    serve(options(args), load, lambda text: note(args, text))
+    return exits.OK
+
+
+def require_server() -> "Callable[..., None]":
+    """The function that serves. Raises UsageError where the extra is not installed."""
+    try:
+        from ds4py.server.run import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("ds4py"):
+            raise
+        raise exits.UsageError(f"serve needs {error.name}: pip install 'ds4py[server]'") from None
+    return serve
+
+
+def options(args: argparse.Namespace) -> "Options":
+    """The server's options."""
+    from ds4py.server import Options
+
+    return Options(
+        host=args.host,
+        port=args.port,
+        aliases=tuple(args.alias),
+        api_key=args.api_key or os.environ.get(KEY_VARIABLE) or None,
+        cors_origins=tuple(args.cors_origin),
+        max_request_bytes=args.max_request_bytes,
+        parallel=args.parallel,
+        queue=args.queue,
+        drafting=drafting_arguments(args),
+    )

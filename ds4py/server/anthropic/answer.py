@@ -1,0 +1,137 @@
+"""POST /v1/messages: the answer."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
+from ds4py.chat.reply import Event as Part
+from ds4py.server.answer import Answer, Event, new_id
+from ds4py.server.errors import ApiError, anthropic_body
+
+if TYPE_CHECKING:
+    from ds4py.conversation import ChatPiece, ChatStream
+
+Json = dict[str, Any]
+
+STOP_REASONS: Final = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
+
+
+class MessageAnswer(Answer):
+    """Writes one message, block by block."""
+
+    ping = Event({"type": "ping"}, "ping")
+
+    def __init__(self, model: str) -> None:
+        self._message: Json = {
+            "id": new_id("msg_"),
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": {},
+        }
+        self._started = False
+        self._open = False
+
+    def begin(self) -> list[Event]:
+        """Nothing: the first event says how much of the prompt was cached."""
+        return []
+
+    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[Event]:
+        """Its parts as deltas of blocks."""
+        result = self._start(stream)
+        for part in piece.events:
+            result += self._part(part)
+        return result
+
+    def end(self, stream: ChatStream) -> list[Event]:
+        """Why it ended, and what it took."""
+        result = self._start(stream) + self._close()
+        reason = STOP_REASONS[stream.finish_reason or "stop"]
+        self._message |= {"stop_reason": reason, "stop_sequence": None, "usage": usage(stream)}
+        delta = {"stop_reason": self._message["stop_reason"], "stop_sequence": self._message["stop_sequence"]}
+        last = {"type": "message_delta", "delta": delta, "usage": self._message["usage"]}
+        return [*result, named(last), named({"type": "message_stop"})]
+
+    def failed(self, error: ApiError) -> list[Event]:
+        """The error."""
+        return [Event(anthropic_body(error), "error")]
+
+    def body(self) -> Json:
+        """The whole message."""
+        return self._message
+
+    def _start(self, stream: ChatStream) -> list[Event]:
+        if self._started:
+            return []
+        self._started = True
+        first = {**self._message, "content": [], "usage": usage(stream) | {"output_tokens": 0}}
+        return [named({"type": "message_start", "message": first})]
+
+    def _part(self, part: Part) -> list[Event]:
+        if isinstance(part, Reasoning):
+            return [*self._block("thinking", {"thinking": "", "signature": ""}), self._text("thinking", part.text)]
+        if isinstance(part, Content):
+            return [*self._block("text", {"text": ""}), self._text("text", part.text)]
+        if isinstance(part, ToolCallStart):
+            block = {"id": new_id("toolu_"), "name": part.name, "input": {}}
+            self._arguments = ""
+            return self._close() + self._block("tool_use", block)
+        if isinstance(part, ToolCallArguments):
+            self._arguments += part.text
+            return [self._delta({"type": "input_json_delta", "partial_json": part.text})]
+        assert isinstance(part, ToolCallEnd)
+        self._last["input"] = json.loads(self._arguments)
+        return self._close()
+
+    @property
+    def _last(self) -> Json:
+        block: Json = self._message["content"][-1]
+        return block
+
+    def _block(self, kind: str, block: Json) -> list[Event]:
+        """Goes on with the open block of that kind, or begins one."""
+        if self._open and self._last["type"] == kind:
+            return []
+        closed = self._close()
+        self._open = True
+        self._message["content"].append({"type": kind, **block})
+        begun = {"type": "content_block_start", "index": self._index, "content_block": {"type": kind, **block}}
+        return [*closed, named(begun)]
+
+    def _text(self, kind: str, text: str) -> Event:
+        self._last[kind] += text
+        return self._delta({"type": f"{kind}_delta", kind: text})
+
+    def _delta(self, delta: Json) -> Event:
+        return named({"type": "content_block_delta", "index": self._index, "delta": delta})
+
+    def _close(self) -> list[Event]:
+        if not self._open:
+            return []
+        self._open = False
+        return [named({"type": "content_block_stop", "index": self._index})]
+
+    @property
+    def _index(self) -> int:
+        return len(self._message["content"]) - 1
+
+
+def named(data: Json) -> Event:
+    """An event that has its data's type as its name."""
+    return Event(data, data["type"])
+
+
+def usage(stream: ChatStream) -> Json:
+    """Tokens; those of the prompt that were cached are counted apart."""
+    used = stream.usage
+    return {
+        "input_tokens": used.prompt_tokens - used.cached_tokens,
+        "cache_read_input_tokens": used.cached_tokens,
+        "cache_creation_input_tokens": 0,
+        "output_tokens": used.completion_tokens,
+    }

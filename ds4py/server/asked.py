@@ -1,0 +1,79 @@
+"""What a request asks of the engine, whichever API it came by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ds4py import Sampling
+
+if TYPE_CHECKING:
+    from ds4py import Engine, Tokenizer
+    from ds4py.conversation import ChatStream
+    from ds4py.grammar import Constraint
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Forced:
+    """The answer has to be a call: of the tool of that name, where there is one; and of one only, or of several."""
+
+    name: str | None = None
+    parallel: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One request. Either `messages` or `prompt` is given.
+
+    Attributes:
+        messages: a conversation, as `Engine.chat` takes it.
+        prompt: a text or ids to continue.
+        tools: declared functions, in OpenAI's form, and which of them has to be called.
+        thinking: whether the model is to think first, and `effort` how long.
+        format: None for free text, {} for any JSON object, else the JSON schema of the answer.
+        logprobs: how many alternatives of each token; None for no log-probabilities.
+    """
+
+    messages: Sequence[Json] | None = None
+    prompt: str | Sequence[int] | None = None
+    tools: Sequence[Json] | None = None
+    forced: Forced | None = None
+    thinking: bool = False
+    effort: str | None = None
+    format: Json | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    logprobs: int | None = None
+
+    def start(self, engine: Engine, drafting: Mapping[str, Any]) -> ChatStream:
+        """The stream of the answer; nothing is computed yet. Raises RequestError."""
+        given: Json = {
+            "max_tokens": self.max_tokens,
+            "logprobs": self.logprobs,
+            "constraint": self._constraint(engine.tokenizer),
+        }
+        options: Json = {key: value for key, value in given.items() if value is not None}
+        options |= {"sampling": self.sampling, "stop": self.stop, **drafting}
+        if self.prompt is not None:
+            return engine.complete(self.prompt, **options)
+        assert self.messages is not None
+        return engine.chat(self.messages, tools=self.tools, thinking=self.thinking, effort=self.effort, **options)
+
+    def _constraint(self, tokenizer: Tokenizer) -> Constraint | None:
+        """What the answer is held to; what is thought before it is free."""
+        if self.forced is None and self.format is None:
+            return None
+        from ds4py import grammar
+
+        if self.forced is not None:
+            tools, name, parallel = self.tools or (), self.forced.name, self.forced.parallel
+            answer = grammar.tool_calls(tokenizer, tools, name=name, parallel=parallel)
+        elif self.format:
+            answer = grammar.json_schema(tokenizer, self.format)
+        else:
+            answer = grammar.json_object(tokenizer)
+        return grammar.AfterThinking(tokenizer, answer) if self.thinking else answer

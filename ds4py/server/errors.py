@@ -1,0 +1,94 @@
+"""Refusals and failures, in the form that each API's clients expect."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+
+from ds4py.errors import BackendError, Cancelled, RequestError
+
+log = logging.getLogger(__name__)
+
+ANTHROPIC_PATH: Final = "/v1/messages"
+
+STATUS_TYPES: Final = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+}
+"""Anthropic's names of errors, of which OpenAI's clients look at the status alone."""
+
+FIELD: Final = re.compile(r"([a-z_]+(?:\[\d+\]|\.[a-z_]+)*): ")
+
+
+class ApiError(HTTPException):
+    """A request that is answered with an error.
+
+    Attributes:
+        status_code: of HTTP.
+        detail: the message.
+        param: the field that it is about, such as `messages[2].content`; None for none.
+        code: OpenAI's name of the reason, where there is one.
+    """
+
+    def __init__(
+        self, status: int, message: str, *, param: str | None = None, code: str | None = None, retry_after: int = 0
+    ) -> None:
+        super().__init__(status, message, {"Retry-After": str(retry_after)} if retry_after else None)
+        self.param = param
+        self.code = code
+
+    @property
+    def type(self) -> str:
+        """The kind of error, as a word."""
+        return STATUS_TYPES.get(self.status_code, "invalid_request_error" if self.status_code < 500 else "api_error")
+
+
+def refused(param: str, message: str, code: str | None = None) -> ApiError:
+    """An error of the field `param`, with status 400."""
+    return ApiError(400, f"{param}: {message}", param=param, code=code)
+
+
+def api_error(error: BaseException) -> ApiError:
+    """The answer to any failure; one that is a bug goes to the log, and is not described to the client."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, HTTPException):
+        return ApiError(error.status_code, str(error.detail))
+    if isinstance(error, RequestError):
+        return ApiError(400, str(error), param=field_named(str(error)))
+    if isinstance(error, Cancelled):
+        return ApiError(503, "the server is stopping", retry_after=10)
+    if isinstance(error, (BackendError, MemoryError)):
+        log.error("no room or a failing device: %s", error)
+        return ApiError(503, str(error) or "out of memory", retry_after=10)
+    log.error("an error nobody expected", exc_info=error)
+    return ApiError(500, "an error nobody expected; the server's log has it")
+
+
+def field_named(message: str) -> str | None:
+    """The field that a message of the engine begins with, such as `messages[2]`."""
+    found = FIELD.match(message)
+    return found[1] if found else None
+
+
+def openai_body(error: ApiError) -> dict[str, Any]:
+    """The error as OpenAI's API writes it."""
+    return {"error": {"message": error.detail, "type": error.type, "param": error.param, "code": error.code}}
+
+
+def anthropic_body(error: ApiError) -> dict[str, Any]:
+    """The error as Anthropic's API writes it; its messages begin with the field that they are about."""
+    return {"type": "error", "error": {"type": error.type, "message": error.detail}}
+
+
+def body_for(path: str, error: ApiError) -> dict[str, Any]:
+    """The error in the form of the API that the path belongs to."""
+    return anthropic_body(error) if path.startswith(ANTHROPIC_PATH) else openai_body(error)

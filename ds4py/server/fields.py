@@ -1,0 +1,137 @@
+"""Fields that requests of several APIs share. What a model does not name is refused, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from ds4py import Sampling
+from ds4py.server.errors import refused
+
+MOST_FIELDS = 100
+"""Of an object of a request; those that are described here have half as many."""
+
+Entry = TypeVar("Entry")
+Some = Annotated[list[Entry], Field(fail_fast=True)]
+"""A list that is given up at the first entry that is wrong."""
+Text = Annotated[str, StringConstraints(min_length=1)]
+Absent = Annotated[Some[Any], Field(max_length=0)] | None
+"""A list that has to be empty."""
+
+
+class Fields(BaseModel):
+    """An object of a request: other fields than its own are errors, and values are not converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_size(cls, value: Any) -> Any:
+        """An error for each of a million fields would take more memory than the request."""
+        if isinstance(value, dict) and len(value) > MOST_FIELDS:
+            raise ValueError(f"the object has {len(value)} fields")
+        return value
+
+
+class PolicyFields(Fields):
+    """How tokens are drawn; the last five are named as in llama.cpp's server. What is left out has no effect."""
+
+    temperature: Annotated[float, Field(ge=0, le=100)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**64)] | None = None
+    top_k: Annotated[int, Field(ge=0, lt=2**31)] | None = None
+    min_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    repeat_penalty: Annotated[float, Field(gt=0, le=100)] | None = None
+    repeat_last_n: Annotated[int, Field(ge=-1, lt=2**31)] | None = None
+
+    def policy(self, **more: Any) -> Sampling:
+        """The policy of the fields that are given."""
+        given = {ours: getattr(self, theirs) for theirs, ours in SAMPLING_NAMES.items()} | more
+        return Sampling(**{name: value for name, value in given.items() if value is not None})
+
+
+SAMPLING_NAMES = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "seed": "seed",
+    "top_k": "top_k",
+    "min_p": "min_p",
+    "repeat_penalty": "repetition_penalty",
+    "repeat_last_n": "penalty_last_n",
+}
+
+
+TokenId = Annotated[str, StringConstraints(pattern=r"^\d{1,9}$")]
+Notes = Annotated[dict[str, str], Field(max_length=16)]
+"""What a caller notes down with a request."""
+
+
+class OpenAIPolicyFields(PolicyFields):
+    """What OpenAI's completions have besides."""
+
+    presence_penalty: Annotated[float, Field(ge=-100, le=100)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-100, le=100)] | None = None
+    logit_bias: Annotated[dict[TokenId, float], Field(max_length=1024)] | None = None
+    """Added to the logits of tokens, by their ids."""
+
+    def policy(self, **more: Any) -> Sampling:
+        """The policy of the fields that are given."""
+        bias = None if self.logit_bias is None else {int(token): value for token, value in self.logit_bias.items()}
+        return super().policy(
+            presence_penalty=self.presence_penalty,
+            frequency_penalty=self.frequency_penalty,
+            logit_bias=bias,
+            **more,
+        )
+
+
+class TextPart(Fields):
+    """A part of a message that is text; other kinds are refused by their type."""
+
+    type: Literal["text", "input_text", "output_text"]
+    text: str
+    annotations: Absent = None
+    logprobs: Absent = None
+
+
+Texts = str | Some[TextPart]
+"""A message's content: a text, or parts that are texts."""
+
+
+def joined(content: Texts | None) -> str:
+    """A content's text; parts stand on lines of their own."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "\n".join(part.text for part in content)
+
+
+class StreamOptions(Fields):
+    """What a stream brings besides the text."""
+
+    include_usage: bool | None = None
+    include_obfuscation: Literal[False] | None = None
+
+
+def stop_strings(stop: str | Sequence[str] | None) -> tuple[str, ...]:
+    """One, several or none."""
+    return () if stop is None else (stop,) if isinstance(stop, str) else tuple(stop)
+
+
+class SchemaFormat(Fields):
+    """A named JSON schema."""
+
+    name: str | None = None
+    description: str | None = None
+    json_schema: dict[str, Any] = Field(alias="schema")
+    strict: bool | None = None
+    """Either way the text keeps to the schema."""
+
+
+def check_model(given: str | None, served: Sequence[str]) -> None:
+    """Raises ApiError for a model that is not the one there is."""
+    if given is not None and given not in served:
+        error = refused("model", f"{given!r} is not served here, but {served[0]!r}", "model_not_found")
+        error.status_code = 404
+        raise error

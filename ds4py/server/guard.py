@@ -1,0 +1,102 @@
+"""What every request passes: its count, the API key, the limit of its size."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import time
+from typing import Final
+
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ds4py.server.errors import ApiError, body_for
+from ds4py.server.metrics import Metrics
+from ds4py.server.options import Options
+
+log = logging.getLogger(__name__)
+
+OPEN_PATHS: Final = frozenset({"/health"})
+"""What needs no key."""
+
+CLIENT_LEFT: Final = 499
+"""The status that is counted where nobody waited for the answer's end; nginx's number."""
+
+
+class Guard:
+    """Around the application. It answers what it refuses, and counts what is answered."""
+
+    def __init__(self, app: ASGIApp, options: Options, metrics: Metrics) -> None:
+        self._app = app
+        self._key = None if options.api_key is None else options.api_key.encode()
+        self._limit = options.max_request_bytes
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, finished, started = CLIENT_LEFT, False, time.monotonic()
+
+        async def counted(message: Message) -> None:
+            nonlocal status, finished
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            finished = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
+        try:
+            await self._guarded(scope, receive, counted)
+        finally:
+            status = status if finished else CLIENT_LEFT
+            self._metrics.requests.labels(endpoint(scope), status).inc()
+            log.info("%s %s %d, %.3f s", scope["method"], scope["path"], status, time.monotonic() - started)
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = dict(scope["headers"])
+        error = self._refusal(scope, headers)
+        if error is not None:
+            body = body_for(scope["path"], error)
+            await JSONResponse(body, error.status_code, error.headers)(scope, receive, send)
+            return
+        await self._app(scope, self._limited(receive), send)
+
+    def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> ApiError | None:
+        if scope["path"] not in OPEN_PATHS and not self._has_key(headers):
+            return ApiError(401, "the API key is missing or wrong", code="invalid_api_key")
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and int(length) > self._limit:
+            return self._too_large(f"has {int(length)}")
+        return None
+
+    def _has_key(self, headers: dict[bytes, bytes]) -> bool:
+        if self._key is None:
+            return True
+        scheme, _, bearer = headers.get(b"authorization", b"").partition(b" ")
+        given = bearer.strip() if scheme.lower() == b"bearer" else headers.get(b"x-api-key", b"")
+        return hmac.compare_digest(given, self._key)
+
+    def _limited(self, receive: Receive) -> Receive:
+        """For a body whose length is told by nobody."""
+        total = 0
+
+        async def limited() -> Message:
+            nonlocal total
+            message = await receive()
+            total += len(message.get("body", b""))
+            if total > self._limit:
+                raise self._too_large("has more")
+            return message
+
+        return limited
+
+    def _too_large(self, found: str) -> ApiError:
+        return ApiError(413, f"the body {found} bytes, allowed are {self._limit}", code="request_too_large")
+
+
+def endpoint(scope: Scope) -> str:
+    """The path of the route that answered; one name for all others, which anybody can make up."""
+    route = scope.get("route")
+    return route.path if isinstance(route, Route) else "other"

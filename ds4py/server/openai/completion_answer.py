@@ -1,0 +1,91 @@
+"""POST /v1/completions: the answer."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from ds4py.chat.reply import Content
+from ds4py.server.answer import Answer, Event, new_id
+from ds4py.server.errors import ApiError, openai_body
+from ds4py.server.openai.chat_answer import DONE, usage
+from ds4py.server.openai.logprobs import LOWEST, token_text
+
+if TYPE_CHECKING:
+    from ds4py import Tokenizer
+    from ds4py.conversation import ChatPiece, ChatStream
+
+Json = dict[str, Any]
+
+LISTS = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
+
+
+class CompletionAnswer(Answer):
+    """Writes one completion."""
+
+    def __init__(self, model: str, tokenizer: Tokenizer, *, usage: bool) -> None:
+        self._head = {
+            "id": new_id("cmpl-"),
+            "object": "text_completion",
+            "created": int(time.time()),
+            "model": model,
+        }
+        self._tokenizer = tokenizer
+        self._with_usage = usage
+        self._text: list[str] = []
+        self._logprobs: Json | None = None
+        self._offset = 0
+        self._finish: str | None = None
+        self._usage: Json = {}
+
+    def begin(self) -> list[Event]:
+        """Nothing."""
+        return []
+
+    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[Event]:
+        """A chunk, where there is something to show."""
+        text = "".join(part.text for part in piece.events if isinstance(part, Content))
+        new = None if piece.logprobs is None else self._entries(piece)
+        self._text.append(text)
+        if new is not None:
+            self._logprobs = new if self._logprobs is None else {key: self._logprobs[key] + new[key] for key in LISTS}
+        return [self._chunk(text, new)] if text or piece.tokens else []
+
+    def end(self, stream: ChatStream) -> list[Event]:
+        """Why it ended, and what it took."""
+        self._finish = stream.finish_reason
+        self._usage = usage(stream)
+        last = [self._chunk("", None, self._finish)]
+        if self._with_usage:
+            last.append(Event({**self._head, "choices": [], "usage": self._usage}))
+        return [*last, DONE]
+
+    def failed(self, error: ApiError) -> list[Event]:
+        """The error, as the official client looks for it."""
+        return [Event(openai_body(error))]
+
+    def body(self) -> Json:
+        """The whole completion."""
+        choice = choice_of("".join(self._text), self._logprobs, self._finish)
+        return {**self._head, "choices": [choice], "usage": self._usage}
+
+    def _chunk(self, text: str, logprobs: Json | None, finish: str | None = None) -> Event:
+        return Event({**self._head, "choices": [choice_of(text, logprobs, finish)]})
+
+    def _entries(self, piece: ChatPiece) -> Json:
+        """The piece's log-probabilities; offsets count characters of the tokens' texts."""
+        result: Json = {key: [] for key in LISTS}
+        for each in piece.logprobs or ():
+            text = token_text(self._tokenizer, each.token)
+            result["tokens"].append(text)
+            result["token_logprobs"].append(max(each.logprob, LOWEST))
+            top = {token_text(self._tokenizer, token): max(logprob, LOWEST) for token, logprob in reversed(each.top)}
+            result["top_logprobs"].append(top)
+            result["text_offset"].append(self._offset)
+            self._offset += len(text)
+        return result
+
+
+def choice_of(text: str, logprobs: Json | None, finish: str | None) -> Json:
+    """The one choice there is."""
+    return {"index": 0, "text": text, "logprobs": logprobs, "finish_reason": finish}

@@ -1,0 +1,52 @@
+"""POST /v1/completions: the request."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ds4py.server.asked import Asked
+from ds4py.server.errors import refused
+from ds4py.server.fields import OpenAIPolicyFields, Some, StreamOptions, Text, stop_strings
+
+Ids = Annotated[Some[int], Field(min_length=1)]
+
+
+class CompletionRequest(OpenAIPolicyFields):
+    """The body of POST /v1/completions. The prompt is one text, or one list of token ids."""
+
+    prompt: Text | Ids | Some[Text]
+    model: str | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    stop: Text | Some[Text] | None = None
+    logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+
+    n: Literal[1] | None = None
+    best_of: Literal[1] | None = None
+    echo: Literal[False] | None = None
+    suffix: None = None
+
+    user: str | None = None
+
+    def asked(self) -> Asked:
+        """What it asks of the engine. Raises ApiError for several prompts."""
+        return Asked(
+            prompt=self._one_prompt(),
+            sampling=self.policy(),
+            max_tokens=self.max_tokens,
+            stop=stop_strings(self.stop),
+            logprobs=self.logprobs,
+        )
+
+    def _one_prompt(self) -> str | list[int]:
+        if isinstance(self.prompt, str):
+            return self.prompt
+        texts = [each for each in self.prompt if isinstance(each, str)]
+        if not texts:
+            return [each for each in self.prompt if isinstance(each, int)]
+        if len(texts) > 1:
+            raise refused("prompt", f"found {len(texts)} prompts, only one is supported", "unsupported_value")
+        return texts[0]

@@ -1,0 +1,102 @@
+"""The messages of a chat completion."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator
+
+from ds4py.server.fields import Absent, Fields, Some, Text, Texts, joined
+
+Json = dict[str, Any]
+
+
+class SystemMessage(Fields):
+    """What holds for the whole conversation, or what its developer says."""
+
+    role: Literal["system", "developer"]
+    content: Texts
+
+    def plain(self) -> Json:
+        """As `Engine.chat` takes it."""
+        return {"role": self.role, "content": joined(self.content)}
+
+
+class UserMessage(Fields):
+    """What the user says."""
+
+    role: Literal["user"]
+    content: Texts
+
+    def plain(self) -> Json:
+        """As `Engine.chat` takes it."""
+        return {"role": self.role, "content": joined(self.content)}
+
+
+class CalledFunction(Fields):
+    """A function and the JSON text of its arguments."""
+
+    name: Text
+    arguments: str
+
+
+class ToolCall(Fields):
+    """A call that the model made."""
+
+    id: Text
+    type: Literal["function"] = "function"
+    function: CalledFunction
+    index: int | None = None  # in messages that were put together from a stream
+
+
+class AssistantMessage(Fields):
+    """What the model has answered; `reasoning_content` is what it thought."""
+
+    role: Literal["assistant"]
+    content: Texts | None = None
+    reasoning_content: str | None = None
+    tool_calls: Some[ToolCall] | None = None
+    refusal: None = None
+    annotations: Absent = None
+    audio: None = None
+    function_call: None = None
+
+    def plain(self) -> Json:
+        """As `Engine.chat` takes it."""
+        calls = [call.model_dump(exclude={"index"}) for call in self.tool_calls or ()]
+        return assistant(joined(self.content), self.reasoning_content, calls)
+
+
+class ToolMessage(Fields):
+    """What a call gave."""
+
+    role: Literal["tool"]
+    content: Texts
+    tool_call_id: Text
+
+    def plain(self) -> Json:
+        """As `Engine.chat` takes it."""
+        return tool_result(self.tool_call_id, joined(self.content))
+
+
+Message = Annotated[SystemMessage | UserMessage | AssistantMessage | ToolMessage, Discriminator("role")]
+
+
+def assistant(content: str, reasoning: str | None, calls: list[Json]) -> Json:
+    """A turn of the assistant as `Engine.chat` takes it."""
+    message: Json = {"role": "assistant", "content": content}
+    if reasoning:
+        message["reasoning_content"] = reasoning
+    if calls:
+        message["tool_calls"] = calls
+    return message
+
+
+def tool_call(call_id: str, name: str, arguments: str) -> Json:
+    """A call of an assistant's turn."""
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def tool_result(call_id: str, content: str) -> Json:
+    """What a call gave, as `Engine.chat` takes it."""
+    return {"role": "tool", "tool_call_id": call_id, "content": content}

@@ -1,0 +1,76 @@
+"""Tools, and which of them may be called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ds4py.server.asked import Forced
+from ds4py.server.errors import refused
+from ds4py.server.fields import Fields, Text
+
+Json = dict[str, Any]
+
+
+class Function(Fields):
+    """A function's name, what it does, and the JSON schema of its arguments."""
+
+    name: Text
+    description: str | None = None
+    parameters: Json | None = None
+    strict: Literal[False] | None = None
+
+
+class Tool(Fields):
+    """A tool of the caller's; there are no others."""
+
+    type: Literal["function"]
+    function: Function
+
+
+class NamedFunction(Fields):
+    """A function by its name."""
+
+    name: Text
+
+
+class NamedTool(Fields):
+    """The tool to call."""
+
+    type: Literal["function"]
+    function: NamedFunction
+
+
+def declared(name: str, description: str | None, parameters: Json | None) -> Json:
+    """A tool as `Engine.chat` takes it, without what was not given."""
+    function: Json = {"name": name}
+    if description is not None:
+        function["description"] = description
+    if parameters is not None:
+        function["parameters"] = parameters
+    return {"type": "function", "function": function}
+
+
+def forced(choice: str | None, name: str | None, parallel: bool | None, tools: Sequence[Json]) -> Forced | None:
+    """What a choice of tools forces. `name` is the chosen tool's, where one is named; its choice is "function".
+
+    Raises ApiError for a choice that cannot be kept.
+    """
+    names = [tool["function"]["name"] for tool in tools]
+    if choice not in (None, "none") and not tools:
+        raise refused("tool_choice", "there are no tools to choose from")
+    if name is not None and name not in names:
+        raise refused("tool_choice", f"there is no tool {name!r}, but {', '.join(map(repr, names))}")
+    if choice in (None, "none", "auto"):
+        if parallel is False and tools and choice != "none":
+            raise refused(
+                "parallel_tool_calls", "false is not supported unless tool_choice forces a call", "unsupported_value"
+            )
+        return None
+    return Forced(name, parallel is not False)
+
+
+def check_format(form: Json | None, tools: Sequence[Json] | None) -> None:
+    """Raises ApiError where an answer would have to be JSON and a call at once."""
+    if form is not None and tools:
+        raise refused("tools", "they are not supported together with a form of the answer", "unsupported_value")

@@ -1,0 +1,35 @@
+"""What the server is told at its start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where the server listens, what it lets in, and how it generates."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on; the default takes requests of this machine only."""
+    port: int = 8080
+    """0 takes a free one."""
+    aliases: tuple[str, ...] = ()
+    """Names that requests may give the model, the one to report first; () is the name in its file."""
+    api_key: str | None = None
+    """What requests have to bring, as a bearer token or as x-api-key; None asks for nothing."""
+    cors_origins: tuple[str, ...] = ()
+    """Origins whose pages a browser lets talk to the server; () is none, "*" all."""
+    max_request_bytes: int = 16 * MIB
+    """The largest body of a request."""
+    parallel: int = 2
+    """Answers that are computed at once."""
+    queue: int = 64
+    """Requests that may wait for their turn."""
+    stalled_seconds: float = 30.0
+    """How long a client may take nothing of a stream before its answer is cancelled."""
+    drafting: Mapping[str, Any] = field(default_factory=dict)
+    """How answers are drafted: arguments of `Session.generate`."""

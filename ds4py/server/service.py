@@ -1,0 +1,144 @@
+"""The engine behind the endpoints: loaded once, asked by many."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from fastapi import Request
+from starlette.responses import Response
+
+from ds4py.errors import Cancelled
+from ds4py.server.answer import Answer, JsonResponse, Streamed, whole
+from ds4py.server.asked import Asked
+from ds4py.server.errors import ApiError
+from ds4py.server.guard import CLIENT_LEFT
+from ds4py.server.metrics import Metrics
+from ds4py.server.options import Options
+from ds4py.server.turns import Turns
+from ds4py.server.work import Work
+
+if TYPE_CHECKING:
+    from ds4py import Engine
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[float], None]
+Load = Callable[[Progress], "Engine"]
+"""Loads the engine, and says how much is done."""
+
+
+class Service:
+    """What the endpoints share. All of it belongs to the event loop but for the loading and the answers' threads."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.metrics = Metrics()
+        self.turns = Turns(options.parallel, options.queue)
+        self.metrics.watch(lambda: self.turns.waiting, lambda: self.turns.running)
+        self.progress = 0.0
+        self.started_at = datetime.now(timezone.utc)
+        self._engine: Engine | None = None
+        self._executor = ThreadPoolExecutor(options.parallel, thread_name_prefix="answer")
+        self._works: set[Work] = set()
+
+    @property
+    def state(self) -> str:
+        """loading, ok or stopping."""
+        return "stopping" if self.turns.closed else "ok" if self._engine is not None else "loading"
+
+    @property
+    def engine(self) -> Engine:
+        """Raises ApiError until it can answer."""
+        if self._engine is None:
+            raise ApiError(503, f"the model is loading ({self.progress:.0%})", code="loading", retry_after=5)
+        return self._engine
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What requests may call the model."""
+        return self.options.aliases or (self.engine.name,)
+
+    async def load(self, load: Load) -> None:
+        """Loads the engine, and lets it compute a little, so that ready means ready."""
+
+        def loaded() -> Engine:
+            engine = load(self._loaded)
+            warm_up(engine)
+            return engine
+
+        self._engine = await asyncio.get_running_loop().run_in_executor(self._executor, loaded)
+
+    def _loaded(self, fraction: float) -> None:
+        if self.turns.closed:  # Ctrl-C while loading
+            raise Cancelled("the server is stopping")
+        self.progress = fraction
+
+    async def answer(self, request: Request, asked: Asked, answer: Answer, *, stream: bool) -> Response:
+        """Answers a request; a client that leaves ends its work."""
+        arrived = time.monotonic()
+        engine = self.engine
+        ticket = self.turns.enter(client_of(request))
+        try:
+            # Lengths are checked here and not in the turn: a prompt that is refused need not wait to hear it.
+            chat = await asyncio.to_thread(asked.start, engine, self.options.drafting)
+        except BaseException:
+            ticket.leave()
+            raise
+        work = Work(chat, ticket, self._executor, self.metrics, arrived, self._works.discard)
+        self._works.add(work)
+        if stream:
+            return Streamed(work, answer, self.options.stalled_seconds)
+        return await attended(request, work, answer)
+
+    async def stop(self) -> None:
+        """Stops all answers, and waits for their threads."""
+        self.turns.closed = True
+        works = list(self._works)
+        for work in works:
+            work.stop()
+        for work in works:
+            await work.ended()
+
+    def close(self) -> None:
+        """Waits for the threads, and lets go of the engine."""
+        self._executor.shutdown()
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+
+def warm_up(engine: Engine) -> None:
+    """Computes a few tokens: what is built or read at first use is there then."""
+    for _ in engine.complete([engine.tokenizer.bos_id or 0], max_tokens=4):
+        pass
+
+
+async def attended(request: Request, work: Work, answer: Answer) -> Response:
+    """The whole answer, unless the client leaves before."""
+    task = asyncio.create_task(whole(work, answer))
+    gone = asyncio.create_task(left(request))
+    try:
+        await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
+        return JsonResponse(task.result()) if task.done() else Response(status_code=CLIENT_LEFT)
+    finally:
+        work.stop()
+        for each in (task, gone):
+            each.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+async def left(request: Request) -> None:
+    """Returns once the client is gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def client_of(request: Request) -> str:
+    """Whom a request belongs to in the queue: an address."""
+    return request.client.host if request.client else ""

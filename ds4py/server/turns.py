@@ -1,0 +1,102 @@
+"""Whose turn it is: a bounded queue that is fair between clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+
+from ds4py.server.errors import ApiError
+
+RETRY_AFTER = 5
+"""Seconds after which a client is told to come back."""
+
+
+class Turns:
+    """Lets `parallel` requests run, and `waiting` more wait, first come first served for each client.
+
+    Clients take turns: whoever has many requests waiting does not keep others from theirs. For one event loop.
+    """
+
+    def __init__(self, parallel: int, waiting: int) -> None:
+        self._free = parallel
+        self._room = waiting
+        self._queues: OrderedDict[str, deque[Ticket]] = OrderedDict()  # the client whose turn comes next is first
+        self.running = 0
+        self.closed = False
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the queue."""
+        return sum(map(len, self._queues.values()))
+
+    def enter(self, client: str) -> Ticket:
+        """A place in the queue, or at once a turn. Raises ApiError where the queue is full or closed."""
+        if self.closed:
+            raise ApiError(503, "the server is stopping", retry_after=RETRY_AFTER)
+        ticket = Ticket(self, client)
+        if not self._free and self.waiting >= self._room:
+            raise ApiError(
+                429,
+                f"{self.running} requests are running and {self.waiting} are waiting, which is all that may: try later",
+                code="queue_full",
+                retry_after=RETRY_AFTER,
+            )
+        self._queues.setdefault(client, deque()).append(ticket)
+        self._admit()
+        return ticket
+
+    def _admit(self) -> None:
+        while self._free and self._queues:
+            client, queue = next(iter(self._queues.items()))
+            ticket = queue.popleft()
+            if queue:
+                self._queues.move_to_end(client)
+            else:
+                del self._queues[client]
+            self._free -= 1
+            self.running += 1
+            ticket.grant()
+
+    def leave(self, ticket: Ticket) -> None:
+        """Gives back a turn, or the place in the queue."""
+        if ticket.granted:
+            self.running -= 1
+            self._free += 1
+            self._admit()
+            return
+        queue = self._queues[ticket.client]
+        queue.remove(ticket)
+        if not queue:
+            del self._queues[ticket.client]
+
+
+class Ticket:
+    """One request's place.
+
+    Attributes:
+        client: whose it is.
+        granted: whether it is, or was, this request's turn.
+    """
+
+    def __init__(self, turns: Turns, client: str) -> None:
+        self.client = client
+        self.granted = False
+        self._turns = turns
+        self._left = False
+        self._called = asyncio.Event()
+
+    def grant(self) -> None:
+        """Now it is its turn."""
+        self.granted = True
+        self._called.set()
+
+    async def turn(self) -> None:
+        """Waits for it, or until the place is given back."""
+        await self._called.wait()
+
+    def leave(self) -> None:
+        """Lets the next one in; may be called again."""
+        if not self._left:
+            self._left = True
+            self._called.set()
+            self._turns.leave(self)

@@ -1,0 +1,103 @@
+"""An answer that a thread computes while the event loop hands it on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Final
+
+from ds4py.errors import Cancelled
+from ds4py.server.metrics import Metrics
+from ds4py.server.turns import Ticket
+
+if TYPE_CHECKING:
+    from ds4py.conversation import ChatPiece, ChatStream
+
+AHEAD: Final = 32
+"""Pieces that may lie between the thread and the client; then the thread waits."""
+
+
+class Work:
+    """Runs a stream in a thread, once it is its turn; `arrived` is when it was asked for, by `time.monotonic`.
+
+    The thread keeps its turn until it has really ended: after `stop` within one chunk of a prompt or one cycle. A
+    client that does not take the pieces makes it wait.
+    """
+
+    def __init__(
+        self,
+        stream: ChatStream,
+        ticket: Ticket,
+        executor: Executor,
+        metrics: Metrics,
+        arrived: float,
+        forget: Callable[[Work], None],
+    ) -> None:
+        self.stream = stream
+        self._ticket = ticket
+        self._executor = executor
+        self._metrics = metrics
+        self._forget = forget
+        self._loop = asyncio.get_running_loop()
+        self._room = threading.Semaphore(AHEAD)
+        self._arrived: asyncio.Queue[ChatPiece | BaseException | None] = asyncio.Queue()
+        self._stopped = False
+        self._done: asyncio.Future[None] | None = None
+        self._since = arrived
+
+    async def pieces(self) -> AsyncIterator[ChatPiece]:
+        """The pieces as they come; may be called once. Raises what the stream raises, Cancelled after `stop`."""
+        await self._ticket.turn()
+        if not self._stopped:
+            self._done = self._loop.run_in_executor(self._executor, self._run)
+            self._done.add_done_callback(lambda _: self._ended())
+        first = True
+        while not self._stopped and (piece := await self._arrived.get()) is not None:
+            if isinstance(piece, BaseException):
+                raise piece
+            if first and piece.tokens:
+                first = False
+                self._metrics.first_token.observe(time.monotonic() - self._since)
+            self._room.release()
+            yield piece
+        if self._stopped:
+            raise Cancelled("the answer was stopped")
+
+    def stop(self) -> None:
+        """Cancels what is left, from the event loop; of no effect on what has ended, and may be called again."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self.stream.cancel()
+        self._room.release()
+        self._arrived.put_nowait(None)
+        if self._done is None:
+            self._ended()
+
+    async def ended(self) -> None:
+        """Waits until the thread has ended."""
+        if self._done is not None:
+            await asyncio.wait([self._done])
+
+    def _run(self) -> None:
+        """In the thread."""
+        last: BaseException | None = None
+        try:
+            for piece in self.stream:
+                self._room.acquire()
+                if self._stopped:
+                    break
+                self._loop.call_soon_threadsafe(self._arrived.put_nowait, piece)
+        except Exception as error:
+            last = error
+        finally:
+            self.stream.close()
+        self._loop.call_soon_threadsafe(self._arrived.put_nowait, last)
+
+    def _ended(self) -> None:
+        self._ticket.leave()
+        self._metrics.count(self.stream)
+        self._forget(self)
