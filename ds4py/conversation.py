@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from ds4py.cancelling import Cancel
 from ds4py.chat import Message
+from ds4py.chat.reply import Content, Event, message_of
 from ds4py.errors import RequestError
 from ds4py.logprobs import TokenLogprobs
 from ds4py.reuse import Lease, Lent
 from ds4py.reuse.prefix import Ids
-from ds4py.reuse.replies import Content, Reasoning
 from ds4py.stats import Stats
 
 if TYPE_CHECKING:
     from ds4py.generation import Piece
     from ds4py.options import Options
-
-Event = Reasoning | Content
 
 
 class Reply(Protocol):
@@ -34,6 +32,18 @@ class Reply(Protocol):
 
     def finish(self) -> list[Event]:
         """The rest, at the end of the answer."""
+
+
+class PlainReply:
+    """Everything is content."""
+
+    def push(self, text: str) -> list[Event]:
+        """The text."""
+        return [Content(text)] if text else []
+
+    def finish(self) -> list[Event]:
+        """Nothing is held back."""
+        return []
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,9 @@ class Answer:
         self._events += events
         self.usage = replace(self.usage, completion_tokens=self.usage.completion_tokens + len(piece.tokens))
         if piece.finish_reason:
-            self.finish_reason, self.message = piece.finish_reason, whole(self._events)
+            self.message = message_of(self._events)
+            called = piece.finish_reason == "stop" and self.message.tool_calls
+            self.finish_reason = "tool_calls" if called else piece.finish_reason
         return ChatPiece(tuple(events), piece.tokens, piece.logprobs, self.finish_reason)
 
 
@@ -100,13 +112,6 @@ def pieces(
         for piece in generated:
             yield answer.add(piece)
             cancel.check()
-
-
-def whole(events: list[Event]) -> Message:
-    """The message that events add up to."""
-    reasoning = "".join(event.text for event in events if isinstance(event, Reasoning))
-    content = "".join(event.text for event in events if isinstance(event, Content))
-    return Message("assistant", content, reasoning or None)
 
 
 class ChatStream:

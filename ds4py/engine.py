@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Literal
 
 from ds4py import _native, embedded
 from ds4py.chat import Message, encode_chat
-from ds4py.conversation import ChatStream, Reply
+from ds4py.chat.reply import ReplyParser
+from ds4py.conversation import ChatStream, PlainReply, Reply
 from ds4py.cost_store import CostStore
 from ds4py.errors import RequestError, UnprovenDevice
 from ds4py.options import Options, check_options
 from ds4py.proof import unproven
 from ds4py.reuse import Lent, SessionPool, check_length
-from ds4py.reuse.replies import PlainReply, ThinkingReply
 from ds4py.session import Session, token_ids
 from ds4py.speculative import DrafterInfo
 from ds4py.tokenizer import Tokenizer
@@ -176,7 +176,7 @@ class Engine:
         Raises RequestError for messages that cannot be laid out, and a conversation that does not fit.
         """
         ids = encode_chat(self.tokenizer, messages, tools=tools, thinking=thinking, effort=effort)
-        return self._stream(ids, ThinkingReply() if thinking else PlainReply(), session, options)
+        return self._stream(ids, ReplyParser(thinking=thinking, tools=bool(tools)), session, options)
 
     def complete(
         self, prompt: str | Sequence[int], *, session: Session | None = None, **options: Unpack[Options]

@@ -21,18 +21,18 @@ PROMPTS = [serve.texts()[number] for number in (0, 1, 2)]  # the second takes se
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process from /proc")
 def test_a_load() -> None:
     rng = random.Random(1)
-    jobs = serve.plan(180, clients=8, prompts=len(PROMPTS), cut=0.33, rng=rng)
+    jobs = serve.plan(200, clients=8, prompts=len(PROMPTS), cut=0.33, rng=rng)
     with serve.served("--sessions", "2") as (url, pid):
         alone = [serve.ask_alone(url, prompt, N) for prompt in PROMPTS]
-        serve.load(url, pid, PROMPTS, alone, jobs[:100], N)
-        report = serve.load(url, pid, PROMPTS, alone, jobs[100:], N)
+        serve.load(url, pid, PROMPTS, alone, jobs[:120], N)
+        report = serve.load(url, pid, PROMPTS, alone, jobs[120:], N)
         until(lambda: "ds4py_running 0.0" in httpx.get(url + "/metrics").text)
         assert "ds4py_queue_length 0.0" in httpx.get(url + "/metrics").text
         again = [serve.ask_alone(url, prompt, N).text for prompt in PROMPTS]
     assert report.failed == [] and report.wrong == 0
     assert report.finished + report.cut == 80 and report.cut > 15
     assert again == [each.text for each in alone]
-    assert report.growth < 10 << 20
+    assert report.growth < 20 << 20  # a session that is lost takes as much
     assert report.p95 < 10
 
 
