@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -11,8 +12,8 @@ from contextlib import suppress
 import pytest
 
 import ds4py
-from ds4py import ChatPiece, ChatStream, Engine, Sampling
-from ds4py.chat import encode_chat
+from ds4py import ChatPiece, ChatStream, Engine, Sampling, grammar
+from ds4py.chat import Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart, encode_chat
 
 GREEDY = Sampling(temperature=0)
 ASK = [{"role": "system", "content": "You are terse."}, {"role": "user", "content": "Write a JSON object."}]
@@ -170,3 +171,26 @@ def test_reading_in_two_places_is_refused(engine: Engine) -> None:
 def suppressed(stream: ChatStream) -> Iterator[ChatPiece]:
     with suppress(ds4py.Error):
         yield from stream
+
+
+TOOLS = [{"type": "function", "function": {"name": "roll", "parameters": {"properties": {"sides": {"enum": [6, 20]}}}}}]
+
+
+def test_tool_calls_are_events_and_the_reason_to_finish(engine: Engine) -> None:
+    constraint = grammar.tool_calls(engine.tokenizer, TOOLS, parallel=False)
+    with engine.chat(ASK, tools=TOOLS, sampling=Sampling(seed=1), constraint=constraint) as stream:
+        events = [event for piece in stream for event in piece.events]
+    assert [type(event) for event in events] == [ToolCallStart, ToolCallArguments, ToolCallEnd]
+    assert stream.message is not None
+    (call,) = stream.message.tool_calls
+    assert (call.name, stream.message.content) == ("roll", "")
+    assert json.loads(call.arguments) in ({}, {"sides": 6}, {"sides": 20})
+    assert stream.finish_reason == "tool_calls"
+    answered = [*ASK, stream.message, {"role": "tool", "content": "4"}]
+    assert list(engine.chat(answered, tools=TOOLS, max_tokens=3))
+
+
+def test_thinking_is_reasoning(engine: Engine) -> None:
+    stream = engine.chat(ASK, thinking=True, sampling=GREEDY, max_tokens=10)
+    assert {type(event) for piece in stream for event in piece.events} == {Reasoning}
+    assert stream.message is not None and stream.message.reasoning_content and not stream.message.content
