@@ -79,6 +79,7 @@ class Answer:
         self.ids = ids
         self.usage = Usage(prompt_tokens=len(ids))
         self.finish_reason: str | None = None
+        self.stop_string: str | None = None
         self.message: Message | None = None
         self.stats = Stats()
         self._reply = reply
@@ -92,6 +93,7 @@ class Answer:
         self._events += events
         self.usage = replace(self.usage, completion_tokens=self.usage.completion_tokens + len(piece.tokens))
         if piece.finish_reason:
+            self.stop_string = piece.stop_string
             self.message = message_of(self._events)
             called = piece.finish_reason == "stop" and self.message.tool_calls
             self.finish_reason = "tool_calls" if called else piece.finish_reason
@@ -147,6 +149,11 @@ class ChatStream:
     def finish_reason(self) -> str | None:
         """As in the last piece; None until then."""
         return self._answer.finish_reason
+
+    @property
+    def stop_string(self) -> str | None:
+        """The one that ended the answer; None where none did."""
+        return self._answer.stop_string
 
     @property
     def message(self) -> Message | None:

@@ -26,12 +26,14 @@ class Piece:
         tokens: the ids behind this step.
         finish_reason: None until the last piece; then "stop" (end of text or a stop string) or "length".
         logprobs: one for each token; None where they were not asked for.
+        stop_string: the one that ended the text, in the last piece; None where none did.
     """
 
     text: str
     tokens: tuple[int, ...]
     finish_reason: str | None = None
     logprobs: tuple[TokenLogprobs, ...] | None = None
+    stop_string: str | None = None
 
 
 class Text:
@@ -64,7 +66,7 @@ class Text:
             text += self._show(token)
             if self._stops.found:
                 self.kept = self._kept_before_stop()
-                return Piece(text, tuple(tokens[: i + 1]), "stop")
+                return Piece(text, tuple(tokens[: i + 1]), "stop", stop_string=self._stops.found)
             self.kept = len(self._tokens)
         if last:
             return Piece(text + self._flush(), tuple(tokens), "stop")

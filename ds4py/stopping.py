@@ -20,12 +20,13 @@ class StopStrings:
             raise RequestError("a stop string is empty: it would stop before the first token")
         self._stops = tuple(stops)
         self._held = ""
-        self.found = False
+        self.found = ""
+        """The stop string that is complete."""
 
     def push(self, text: str) -> str:
         """Text that may be shown now; sets `found` when a stop string is complete (it is not shown)."""
         shown, stop, rest = cut(self._held + text, self._stops)
-        self.found = self.found or bool(stop)
+        self.found = self.found or stop
         self._held = "" if stop else rest
         return shown
 

@@ -5,34 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ds4py import ChatPiece, Usage
 from ds4py.chat.reply import Content, Event
 from ds4py.errors import Cancelled, RequestError
+from ds4py.logprobs import TokenLogprobs
 from ds4py.stats import Stats
-
-
-@dataclass
-class Usage:
-    prompt_tokens: int
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-
-
-@dataclass
-class TokenLogprobs:
-    token: int
-    logprob: float
-    top: tuple[tuple[int, float], ...] = ()
-
-
-@dataclass
-class ChatPiece:
-    events: tuple[Event, ...]
-    tokens: tuple[int, ...]
-    logprobs: tuple[TokenLogprobs, ...] | None = None
-    finish_reason: str | None = None
 
 
 class Bytes:
@@ -94,6 +74,7 @@ class FakeStream:
     def __init__(self, engine: FakeEngine, usage: Usage, options: dict[str, Any]) -> None:
         self.usage = usage
         self.finish_reason: str | None = None
+        self.stop_string: str | None = None
         self.stats = Stats()
         self._engine = engine
         self._options = options
@@ -127,7 +108,7 @@ class FakeStream:
         for i, part in enumerate(parts):
             time.sleep(self._engine.delay)
             self._check()
-            self.usage.completion_tokens += 1
+            self.usage = replace(self.usage, completion_tokens=i + 1)
             token = 65 + i % 26
             logprobs = None
             if (count := self._options.get("logprobs")) is not None:

@@ -157,5 +157,5 @@ def test_stop_strings_in_every_split(stops: list[str]) -> None:
                     break
             if not filter_.found:
                 shown += filter_.flush()
-            assert filter_.found == (at < len(text))
+            assert bool(filter_.found) == (at < len(text))
             assert shown == text[:at]

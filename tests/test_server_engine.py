@@ -97,12 +97,18 @@ def test_logprobs_are_the_targets(client: openai.OpenAI) -> None:
     assert said.decode("utf-8", "replace").startswith(answer.choices[0].message.content or "?")
 
 
-def test_a_stop_string(client: openai.OpenAI) -> None:
+def test_a_stop_string(client: openai.OpenAI, claude: anthropic.Anthropic) -> None:
     asked: Any = {"model": NAME, "prompt": "def add(a, b):\n", "max_tokens": 40, "temperature": 0}
     whole = client.completions.create(**asked).choices[0].text
     stop = whole[10:13]
     stopped = client.completions.create(**asked, stop=stop).choices[0]
     assert (stopped.text, stopped.finish_reason) == (whole[: whole.index(stop)], "stop")
+    said: Any = claude.messages.create(model=NAME, messages=HI, max_tokens=40, extra_body={"temperature": 0})
+    stop = said.content[0].text[10:13]
+    message = claude.messages.create(
+        model=NAME, messages=HI, max_tokens=40, stop_sequences=["never said", stop], extra_body={"temperature": 0}
+    )
+    assert (message.stop_reason, message.stop_sequence) == ("stop_sequence", stop)
 
 
 def test_json_by_schema(client: openai.OpenAI, claude: anthropic.Anthropic) -> None:

@@ -51,10 +51,10 @@ class MessageAnswer(Answer):
     def end(self, stream: ChatStream) -> list[Event]:
         """Why it ended, and what it took."""
         result = self._start(stream) + self._close()
-        reason = STOP_REASONS[stream.finish_reason or "stop"]
-        self._message |= {"stop_reason": reason, "stop_sequence": None, "usage": usage(stream)}
-        delta = {"stop_reason": self._message["stop_reason"], "stop_sequence": self._message["stop_sequence"]}
-        last = {"type": "message_delta", "delta": delta, "usage": self._message["usage"]}
+        reason = "stop_sequence" if stream.stop_string else STOP_REASONS[stream.finish_reason or "stop"]
+        ending = {"stop_reason": reason, "stop_sequence": stream.stop_string}
+        self._message |= ending | {"usage": usage(stream)}
+        last = {"type": "message_delta", "delta": ending, "usage": usage(stream)}
         return [*result, named(last), named({"type": "message_stop"})]
 
     def failed(self, error: ApiError) -> list[Event]:
