@@ -137,6 +137,13 @@ def test_json_by_schema(client: openai.OpenAI, claude: anthropic.Anthropic) -> N
     assert json.loads(block.text).keys() == {"ok", "size"}
 
 
+def test_a_schema_that_is_none(client: openai.OpenAI) -> None:
+    schema: Any = {"type": "json_schema", "json_schema": {"name": "found", "schema": {"type": "nonsense"}}}
+    with pytest.raises(openai.BadRequestError, match="nonsense") as caught:
+        client.chat.completions.create(model=NAME, messages=HI, response_format=schema)
+    assert caught.value.param == "response_format"
+
+
 def test_a_call_that_has_to_be(client: openai.OpenAI, claude: anthropic.Anthropic) -> None:
     asked: Any = {"model": NAME, "messages": HI, "max_tokens": 300, "tools": [WEATHER], "parallel_tool_calls": False}
     answer = client.chat.completions.create(**asked, tool_choice="required").choices[0]

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ds4py import Sampling
+from ds4py import RequestError, Sampling
+from ds4py.server.errors import refused
 
 if TYPE_CHECKING:
     from ds4py import Engine, Tokenizer
@@ -33,7 +34,8 @@ class Asked:
         prompt: a text or ids to continue.
         tools: declared functions, in OpenAI's form, and which of them has to be called.
         thinking: whether the model is to think first, and `effort` how long.
-        format: None for free text, {} for any JSON object, else the JSON schema of the answer.
+        format: None for free text, {} for any JSON object, else the JSON schema of the answer; and the request's field
+            that says so.
         logprobs: how many alternatives of each token; None for no log-probabilities.
     """
 
@@ -44,13 +46,14 @@ class Asked:
     thinking: bool = False
     effort: str | None = None
     format: Json | None = None
+    format_field: str = "response_format"
     sampling: Sampling = field(default_factory=Sampling)
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     logprobs: int | None = None
 
     def start(self, engine: Engine, drafting: Mapping[str, Any]) -> ChatStream:
-        """The stream of the answer; nothing is computed yet. Raises RequestError."""
+        """The stream of the answer; nothing is computed yet. Raises RequestError, ApiError."""
         given: Json = {
             "max_tokens": self.max_tokens,
             "logprobs": self.logprobs,
@@ -71,9 +74,15 @@ class Asked:
 
         if self.forced is not None:
             tools, name, parallel = self.tools or (), self.forced.name, self.forced.parallel
-            answer = grammar.tool_calls(tokenizer, tools, name=name, parallel=parallel)
-        elif self.format:
-            answer = grammar.json_schema(tokenizer, self.format)
+            answer: Constraint = grammar.tool_calls(tokenizer, tools, name=name, parallel=parallel)
         else:
-            answer = grammar.json_object(tokenizer)
+            answer = self._json(tokenizer)
         return grammar.AfterThinking(tokenizer, answer) if self.thinking else answer
+
+    def _json(self, tokenizer: Tokenizer) -> Constraint:
+        from ds4py import grammar
+
+        try:
+            return grammar.json_schema(tokenizer, self.format) if self.format else grammar.json_object(tokenizer)
+        except RequestError as error:
+            raise refused(self.format_field, str(error)) from error

@@ -220,6 +220,7 @@ class MessagesRequest(PolicyFields):
             thinking=self._thinks(),
             effort=config.effort if self._thinks() else None,
             format=form,
+            format_field="output_config.format",
             sampling=self.policy(),
             max_tokens=self.max_tokens,
             stop=tuple(self.stop_sequences or ()),

@@ -174,6 +174,7 @@ class ResponseRequest(PolicyFields):
             thinking=effort not in (None, "none"),
             effort=None if effort == "none" else effort,
             format=self._format(),
+            format_field="text.format",
             sampling=self.policy(),
             max_tokens=self.max_output_tokens,
             logprobs=self._alternatives(),
