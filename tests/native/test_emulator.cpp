@@ -1,17 +1,18 @@
-// The emulator runs correct kernels and names what is wrong with others.
+// The emulator runs correct kernels, and names what is wrong with others: in gpu kernels here, in Metal's in
+// test_emulator_metal.cpp.
 #define DS4_EMULATED
 
-#include "check.h"
+#include "emulated_kernel.h"
 #include "gpu/simt.h"
 
 namespace simt = ds4::kernels::simt;
-using ds4::emulator::Fault;
-using ds4::emulator::Memory;
 using simt::Global;
+using test::EmulatedKernel;
+using test::says;
 
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kThreads = EmulatedKernel::kThreads;
 
 /// Sums of rows of kThreads numbers, one block a row.
 struct SumArguments {
@@ -32,57 +33,152 @@ void row_sums(SumArguments a) {
     a.sums[simt::block()] = total;
 }
 
-struct Numbers {
-    std::vector<float> in = std::vector<float>(3 * kThreads, 0.5f), out = std::vector<float>(3);
-    Memory memory;
-
-    Numbers() {
-        memory.input("in", in.data(), in.size());
-        memory.output("out", out.data(), out.size());
-    }
-
-    /// Runs `thread` as a kernel on 3 blocks.
-    template <typename F>
-    void run(int wave, F thread) {
-        ds4::emulator::run({"kernel", 3, kThreads, wave}, memory, thread);
-    }
-
-    /// The text of the fault that the kernel ends with.
-    template <typename F>
-    std::string fault(F thread) {
-        try {
-            run(32, thread);
-        } catch (const Fault& e) {
-            return e.what();
-        }
-        return "no fault";
-    }
-};
-
-bool has(const std::string& text, const std::string& part) {
-    if (text.find(part) != std::string::npos) return true;
-    std::printf("  '%s' does not say '%s'\n", text.c_str(), part.c_str());
-    return false;
-}
+std::string fault(const std::function<void()>& thread) { return EmulatedKernel().fault(thread); }
 
 }  // namespace
 
 CASE(the_emulator_runs_blocks_waves_and_barriers) {
     for (int wave : {32, 64}) {
-        Numbers n;
-        for (size_t i = 0; i < n.in.size(); i++) n.in[i] = static_cast<float>(i);
-        const SumArguments a{n.in.data(), n.out.data()};
-        n.run(wave, [&] { wave == 32 ? row_sums<32>(a) : row_sums<64>(a); });
-        n.memory.require_written();
-        CHECK_CLOSE(n.out, (std::vector<float>{8128, 8128 + 128 * 128, 8128 + 2 * 128 * 128}), 0);
+        EmulatedKernel k;
+        for (size_t i = 0; i < k.in.size(); i++) k.in[i] = static_cast<float>(i);
+        const SumArguments a{k.in.data(), k.out.data()};
+        k.run(wave, [&] { wave == 32 ? row_sums<32>(a) : row_sums<64>(a); });
+        k.memory.require_written();
+        CHECK_CLOSE(k.out, (std::vector<float>{8128, 8128 + 128 * 128, 8128 + 2 * 128 * 128}), 0);
     }
 }
 
-CASE(the_emulator_catches_barriers_that_not_all_reach) {
-    Numbers n;
-    const std::string ended = n.fault([] {
+CASE(the_emulator_shuffles) {
+    EmulatedKernel k;
+    k.run(32, [&] {
+        const int lane = simt::lane<32>();
+        const int left = simt::shuffle<32>(lane, (lane + 31) % 32), twin = simt::shuffle_xor<32>(lane, 5);
+        const float last = simt::wave_max<32>(static_cast<float>(lane));
+        if (left != (lane + 31) % 32 || twin != (lane ^ 5) || last != 31) ds4::emulator::fault("got another lane's");
+    });
+}
+
+CASE(the_emulator_catches_a_barrier_that_not_all_reach) {
+    const std::string ended = fault([] {
         if (simt::thread() != 7) simt::barrier();
     });
-    CHECK(has(ended, "kernel, block 0, thread 0: waits at test_emulator.cpp"));
-    CHECK(has(ended, "thread 7 has ended"));
+    CHECK(says(ended, "kernel, block 0, thread 0: waits at test_emulator.cpp:"));
+    CHECK(says(ended, "for ever: thread 7 has ended, they diverged"));
+}
+
+CASE(the_emulator_catches_threads_at_different_barriers) {
+    const std::string apart = fault([] {
+        if (simt::thread() < 40) {
+            simt::barrier();
+        } else {
+            simt::barrier();
+        }
+    });
+    CHECK(says(apart, "kernel, block 0, thread 40: is at the barrier of test_emulator.cpp:"));
+    CHECK(says(apart, "they diverged"));
+}
+
+CASE(the_emulator_catches_a_wave_of_which_not_all_take_part) {
+    const std::string ended = fault([] {
+        if (simt::thread() != 33) simt::wave_sum<32>(1);
+    });
+    CHECK(says(ended, "thread 32: waits at test_emulator.cpp:"));
+    CHECK(says(ended, "thread 33 has ended"));
+    const std::string apart = fault([] {
+        if (simt::thread() % 2) {
+            simt::wave_sum<32>(1);
+        } else {
+            simt::wave_max<32>(1);
+        }
+    });
+    CHECK(says(apart, "thread 1: is at the operation of the wave of test_emulator.cpp:"));
+    const std::string barrier = fault([] {
+        if (simt::thread() == 5) simt::barrier();
+        simt::wave_sum<32>(1);
+        if (simt::thread() != 5) simt::barrier();
+    });
+    CHECK(says(barrier, "they diverged"));
+}
+
+CASE(the_emulator_catches_shared_accesses_out_of_bounds) {
+    const std::string past = fault([] {
+        DS4_SHARED(float, tile, 64);
+        if (simt::thread() == 64) tile[simt::thread()] = 1;
+    });
+    CHECK(says(past, "kernel, block 0, thread 64: writes tile[64] (elements of 4 bytes), but there are 64"));
+    const std::string before = fault([] {
+        DS4_SHARED(float, tile, 64);
+        const simt::Shared<float> half = tile + 32;
+        half[-33] = 1;
+    });
+    CHECK(says(before, "thread 0: writes tile[-1]"));
+    const std::string large = fault([] {
+        DS4_SHARED(float, tile, 12289);
+        tile[0] = 1;
+    });
+    CHECK(says(large, "49156 bytes of shared memory; a block has 49152"));
+}
+
+CASE(the_emulator_catches_global_accesses_out_of_bounds) {
+    EmulatedKernel k;
+    const Global<const float> in = k.in.data();
+    const Global<float> out = k.out.data();
+    CHECK(says(k.fault([&] { out[simt::thread()] = 1; }),
+               "thread 3: writes out[3] (elements of 4 bytes), but there are"));
+    CHECK(says(k.fault([&] { out[0] = in[-1]; }), "reads in[-1]"));
+    CHECK(says(k.fault([&] { simt::load4(in + 380, 4); }), "reads in[384]"));
+    CHECK(says(k.fault([&] { simt::load4(in, 2); }), "are not aligned"));
+}
+
+CASE(the_emulator_catches_pointers_to_nothing) {
+    EmulatedKernel k;
+    float other = 0;
+    const Global<float> nothing = nullptr, elsewhere = &other, in = k.in.data();
+    CHECK(says(k.fault([&] { nothing[0] = 1; }), "uses a null pointer"));
+    CHECK(says(k.fault([&] { elsewhere[0] = 1; }), "in none of the kernel's buffers"));
+    CHECK(says(k.fault([&] { in[2] = 1; }), "writes in[2] (elements of 4 bytes), which is an input"));
+}
+
+CASE(the_emulator_catches_reads_of_what_nothing_wrote) {
+    EmulatedKernel k;
+    const Global<float> out = k.out.data();
+    CHECK(says(k.fault([&] { out[1] += 1; }), "thread 0: reads out[1] (elements of 4 bytes), which nothing wrote"));
+    const auto neighbour = [](bool waits) {
+        return [=] {
+            DS4_SHARED(float, tile, kThreads);
+            tile[simt::thread()] = 1;
+            if (waits) simt::barrier();
+            const float next = tile[(simt::thread() + 1) % kThreads];
+            if (next != 1) ds4::emulator::fault("read another value");
+        };
+    };
+    CHECK(says(k.fault(neighbour(false)), "thread 0: reads tile[1] (elements of 4 bytes), which nothing wrote"));
+    CHECK(k.fault(neighbour(true)) == "no fault");
+}
+
+CASE(shared_memory_of_a_block_is_not_the_next_one_s) {
+    EmulatedKernel k;
+    const std::string found = k.fault([] {
+        DS4_SHARED(float, tile, kThreads);
+        if (simt::block() == 0) tile[simt::thread()] = 1;
+        const float x = tile[simt::thread()];
+        if (x != 1) ds4::emulator::fault("read another value");
+    });
+    CHECK(says(found, "block 1, thread 0: reads tile[0]"));
+}
+
+CASE(the_emulator_catches_outputs_that_were_not_written) {
+    EmulatedKernel k;
+    const Global<float> out = k.out.data();
+    k.run(32, [&] {
+        if (simt::thread() < 2) out[simt::thread()] = 1;
+    });
+    REQUIRE_THROWS(ds4::emulator::Fault, k.memory.require_written());
+}
+
+CASE(the_emulator_wants_whole_waves) {
+    EmulatedKernel k;
+    REQUIRE_THROWS(ds4::emulator::Fault, ds4::emulator::run({"kernel", 1, 48, 32}, k.memory, [] {}));
+    CHECK(says(fault([] { simt::wave_sum<64>(1); }), "is compiled for other waves"));
+    CHECK(says(fault([] { simt::shuffle<32>(1, 32); }), "asks lane 32 of a wave of 32"));
 }

@@ -40,7 +40,7 @@ Block::Block(const Launch& launch, Memory& memory, int index)
       index_(index),
       states_(launch.threads, State::ready),
       all_{"barrier", 0, launch.threads},
-      places_(launch.threads),
+      waits_for_(launch.threads),
       values_(2 * launch.threads) {
     for (int first = 0; first < launch.threads; first += launch.wave) {
         waves_.push_back({"operation of the wave", first, launch.wave});
@@ -66,7 +66,7 @@ void Block::meet(Meeting& meeting, const Place& place) {
     }
     const int self = thread_;
     states_[self] = State::waits;
-    places_[self] = place;
+    waits_for_[self] = &meeting;
     fibers_[self]->pause();
 }
 
@@ -92,7 +92,8 @@ Region& Block::shared(const char* name, size_t bytes, const Place& place) {
     }
     std::unique_ptr<std::byte[]> data(new std::byte[bytes]);
     std::byte* base = data.get();
-    arrays_.push_back(std::make_unique<Array>(Array{place, std::move(data), Region(name, base, bytes, false)}));
+    arrays_.push_back(
+        std::make_unique<Array>(Array{place, std::move(data), Region(name, base, bytes, Region::Kind::scratch)}));
     return arrays_.back()->region;
 }
 
@@ -103,16 +104,13 @@ void Block::step(int thread) {
 }
 
 void Block::stuck() {
-    const auto waits = std::ranges::find(states_, State::waits) - states_.begin();
-    const auto other = std::ranges::find_if(states_,
-                                            [&](const State& s) {
-                                                const auto i = &s - states_.data();
-                                                return s == State::done || !same(places_[i], places_[waits]);
-                                            }) -
-                       states_.begin();
-    thread_ = static_cast<int>(waits);
-    const std::string rest = states_[other] == State::done ? " has ended" : " waits at " + text(places_[other]);
-    fault("waits at " + text(places_[waits]) + " for ever: thread " + std::to_string(other) + rest + ", they diverged");
+    thread_ = static_cast<int>(std::ranges::find(states_, State::waits) - states_.begin());
+    const Meeting& meeting = *waits_for_[thread_];
+    int other = meeting.first;
+    while (states_[other] == State::waits && waits_for_[other] == &meeting) other++;
+    const bool ended = states_[other] == State::done;
+    fault("waits at " + text(meeting.place) + " for ever: thread " + std::to_string(other) +
+          (ended ? " has ended" : " waits at " + text(waits_for_[other]->place)) + ", they diverged");
 }
 
 void Block::run(std::vector<std::unique_ptr<Fiber>>& fibers, const std::function<void()>& thread) {

@@ -78,7 +78,7 @@ class Block {
     std::vector<Fiber*> fibers_;
     Meeting all_;
     std::vector<Meeting> waves_;
-    std::vector<Place> places_;     // where each thread waits
+    std::vector<const Meeting*> waits_for_;
     std::vector<uint64_t> values_;  // what each lane brought, of the last two meetings of its wave
     std::vector<std::unique_ptr<Array>> arrays_;
     size_t shared_bytes_ = 0;

@@ -7,13 +7,11 @@
 
 namespace ds4::emulator {
 
-Region::Region(std::string name, std::byte* base, size_t bytes, bool written)
-    : name_(std::move(name)), base_(base), bytes_(bytes), constant_(written), written_(written ? 0 : bytes) {}
-
-void Region::forget() { std::ranges::fill(written_, 0); }
+Region::Region(std::string name, std::byte* base, size_t bytes, Kind kind)
+    : name_(std::move(name)), base_(base), bytes_(bytes), kind_(kind), written_(kind == Kind::input ? 0 : bytes) {}
 
 void Region::require_written() const {
-    if (constant_) return;
+    if (kind_ != Kind::output) return;
     const auto gap = std::ranges::find(written_, 0);
     if (gap == written_.end()) return;
     throw Fault(name_ + ": byte " + std::to_string(gap - written_.begin()) + " of " + std::to_string(bytes_) +
@@ -41,8 +39,8 @@ void Region::read_only(int64_t offset, size_t size) const {
     fault("writes " + element(offset, size) + ", which is an input");
 }
 
-void Memory::add(const char* name, void* data, size_t bytes, bool written) {
-    if (data && bytes) regions_.emplace_back(name, static_cast<std::byte*>(data), bytes, written);
+void Memory::add(const char* name, void* data, size_t bytes, Region::Kind kind) {
+    if (data && bytes) regions_.emplace_back(name, static_cast<std::byte*>(data), bytes, kind);
 }
 
 Region& Memory::find(const void* at) {

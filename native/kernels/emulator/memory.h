@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <stdexcept>
 #include <string>
@@ -19,8 +20,9 @@ struct Fault : std::logic_error {
 /// An array of a kernel: global memory, or shared memory of the running block.
 class Region {
    public:
-    /// `written`: the bytes hold values from the start, and the kernel may read but not write them.
-    Region(std::string name, std::byte* base, size_t bytes, bool written);
+    /// Inputs hold values from the start and may not be written; outputs are to be written whole.
+    enum class Kind : uint8_t { input, output, scratch };
+    Region(std::string name, std::byte* base, size_t bytes, Kind kind);
 
     const std::string& name() const { return name_; }
     std::byte* base() const { return base_; }
@@ -30,24 +32,27 @@ class Region {
     /// Checks an access to `size` bytes at base + offset. Throws Fault.
     void check_read(int64_t offset, size_t size) const {
         check_inside(offset, size, "reads");
-        if (constant_) return;
-        for (size_t i = 0; i < size; i++) {
-            if (!written_[offset + i]) unwritten(offset, size);
-        }
+        if (kind_ == Kind::input) return;
+        if (!all_written(&written_[offset], size)) unwritten(offset, size);
     }
     void check_write(int64_t offset, size_t size) {
         check_inside(offset, size, "writes");
-        if (constant_) read_only(offset, size);
-        for (size_t i = 0; i < size; i++) written_[offset + i] = 1;
+        if (kind_ == Kind::input) read_only(offset, size);
+        std::memset(&written_[offset], 1, size);
     }
-    /// What was written is so no longer.
-    void forget();
-    /// Throws Fault unless every byte was written.
+    /// Throws Fault unless every byte of an output was written.
     void require_written() const;
 
    private:
     void check_inside(int64_t offset, size_t size, const char* does) const {
         if (offset < 0 || offset + size > bytes_) outside(offset, size, does);
+    }
+    static bool all_written(const uint8_t* bytes, size_t size) {
+        constexpr uint64_t kAll = 0x0101010101010101;
+        if (size > sizeof kAll) return !std::memchr(bytes, 0, size);
+        uint64_t found = kAll;
+        std::memcpy(&found, bytes, size);
+        return found == kAll;
     }
     [[noreturn]] void outside(int64_t offset, size_t size, const char* does) const;
     [[noreturn]] void unwritten(int64_t offset, size_t size) const;
@@ -57,7 +62,7 @@ class Region {
     std::string name_;
     std::byte* base_;
     size_t bytes_;
-    bool constant_;
+    Kind kind_;
     std::vector<uint8_t> written_;
 };
 
@@ -67,15 +72,20 @@ class Memory {
     /// Holds `count` values already; only read. A null pointer adds nothing.
     template <typename T>
     void input(const char* name, const T* data, size_t count) {
-        add(name, const_cast<T*>(data), count * sizeof(T), true);
+        add(name, const_cast<T*>(data), count * sizeof(T), Region::Kind::input);
     }
     void input_bytes(const char* name, const void* data, size_t bytes) {
-        add(name, const_cast<void*>(data), bytes, true);
+        add(name, const_cast<void*>(data), bytes, Region::Kind::input);
     }
     /// Holds nothing yet.
     template <typename T>
     void output(const char* name, T* data, size_t count) {
-        add(name, data, count * sizeof(T), false);
+        add(name, data, count * sizeof(T), Region::Kind::output);
+    }
+    /// Holds nothing yet, and need not be written.
+    template <typename T>
+    void scratch(const char* name, T* data, size_t count) {
+        add(name, data, count * sizeof(T), Region::Kind::scratch);
     }
     /// The buffer that holds `at`. Throws Fault.
     Region& find(const void* at);
@@ -83,7 +93,7 @@ class Memory {
     void require_written() const;
 
    private:
-    void add(const char* name, void* data, size_t bytes, bool written);
+    void add(const char* name, void* data, size_t bytes, Region::Kind kind);
 
     std::deque<Region> regions_;
 };

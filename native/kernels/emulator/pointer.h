@@ -92,3 +92,7 @@ Pointer<T> shared_array(const char* name, size_t count, Place place = Place::cur
 }
 
 }  // namespace ds4::emulator
+
+/// Declares an array of the block; simt.h's word, and Metal's.
+#define DS4_SHARED(type, name, count) \
+    const ::ds4::emulator::Pointer<type> name = ::ds4::emulator::shared_array<type>(#name, count)

@@ -12,8 +12,7 @@
 #define DS4_PLATFORM emulated
 #define DS4_KERNEL(threads) inline
 #define DS4_DEVICE inline
-#define DS4_SHARED(type, name, count) \
-    const ::ds4::emulator::Pointer<type> name = ::ds4::emulator::shared_array<type>(#name, count)
+#define DS4_UNROLL
 
 namespace ds4::kernels::simt {
 

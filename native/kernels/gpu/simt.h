@@ -12,12 +12,17 @@
 //   DS4_SHARED(T, name, count);    array of the block, in one dimension; at most 48 KiB a block
 //   Shared<T>                      pointer into such an array, for functions
 //   thread(), block(), blocks()    indices in one dimension; lane<kWave>(), wave<kWave>() follow from the first
+//   DS4_UNROLL                     before a loop whose bounds are constants and whose arrays belong in registers
 //   barrier()                      all threads of the block, and their writes to shared and global memory
 //   shuffle<kWave>(x, lane), shuffle_xor<kWave>(x, mask), wave_sum<kWave>(x), wave_max<kWave>(x)
 //                                  all lanes of a wave; x has four bytes. Sums are the same for all lanes, to the bit
 //   atomic_add(p, i, x)            p[i] += x, returns what was there
 //   to_float(x), load4(p, i)       Half, Bfloat and float as float; four of them from p + i, which is aligned to them
-//   exp, log, fma, maximum, to_bits, from_bits
+//   exp, log, fma, maximum, kInfinity, to_bits, from_bits
+//
+// Each kernel file ends with a host function launch<kWave>(device, work), the same for all three; the device has
+//   launch(name, kernel, blocks, threads, arguments)     runs after what was launched before
+//   scratch<T>(name, count)        memory of the device, with anything in it, that lasts for this work
 //
 // kWave is 32 (NVIDIA, RDNA) or 64 (CDNA). An element read from an array is given a type of its own (float x = a[i];,
 // not auto), since the emulator's arrays return objects that check. Blocks run in any order and do not wait for others.
@@ -37,6 +42,8 @@ struct Bfloat {
 struct Float4 {
     float x, y, z, w;
 };
+
+constexpr float kInfinity = __builtin_huge_valf();
 
 }  // namespace ds4::kernels::simt
 

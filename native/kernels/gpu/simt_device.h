@@ -16,10 +16,11 @@
 #else
 #include <cuda_fp16.h>
 #define DS4_PLATFORM cuda
-#define DS4_KERNEL(threads) __global__ __launch_bounds__(threads)
+#define DS4_KERNEL(threads) __global__ __launch_bounds__(threads, 1)
 #define DS4_DEVICE __device__ __forceinline__
 #endif
 #define DS4_SHARED(type, name, count) __shared__ type name[count]
+#define DS4_UNROLL _Pragma("unroll")
 
 namespace ds4::kernels::simt {
 
@@ -101,14 +102,14 @@ DS4_DEVICE T shuffle_xor(T x, int mask) {
 
 template <int kWave>
 DS4_DEVICE float wave_sum(float x) {
-#pragma unroll
+    DS4_UNROLL
     for (int mask = kWave / 2; mask > 0; mask /= 2) x += shuffle_xor<kWave>(x, mask);
     return x;
 }
 
 template <int kWave>
 DS4_DEVICE float wave_max(float x) {
-#pragma unroll
+    DS4_UNROLL
     for (int mask = kWave / 2; mask > 0; mask /= 2) x = maximum(x, shuffle_xor<kWave>(x, mask));
     return x;
 }

@@ -1,0 +1,30 @@
+# The text of a Metal kernel in one piece: Metal compiles it where it runs, without our files.
+#   cmake -DROOT=native/kernels -DSOURCE=metal/x.metal -DOUTPUT=x.metal -P cmake/metal_source.cmake
+
+# ds4_metal_source(ROOT SOURCE VARIABLE)   SOURCE with what it includes of ROOT in place, each file once.
+function(ds4_metal_source root source variable)
+  set(seen "")
+  file(READ "${root}/${source}" text)
+  while(text MATCHES "#include \"([^\"]+)\"")
+    set(line "${CMAKE_MATCH_0}")
+    set(name "${CMAKE_MATCH_1}")
+    set(part "")
+    if(NOT name IN_LIST seen)
+      file(READ "${root}/${name}" part)
+      list(APPEND seen "${name}")
+    endif()
+    string(FIND "${text}" "${line}" at)
+    string(LENGTH "${line}" length)
+    string(SUBSTRING "${text}" 0 ${at} before)
+    math(EXPR at "${at} + ${length}")
+    string(SUBSTRING "${text}" ${at} -1 after)
+    set(text "${before}${part}${after}")
+  endwhile()
+  string(REPLACE "#pragma once\n" "" text "${text}")
+  set(${variable} "${text}" PARENT_SCOPE)
+endfunction()
+
+if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
+  ds4_metal_source("${ROOT}" "${SOURCE}" text)
+  file(WRITE "${OUTPUT}" "${text}")
+endif()
