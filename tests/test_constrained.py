@@ -14,7 +14,7 @@ from generating import GREEDY, ids_of
 
 from ds4py import Sampling, Session, _native
 from ds4py.grammar.base import Guide, Mask, packed
-from ds4py.speculative import Draft, Drafter, Loop, ScriptedDrafter
+from ds4py.speculative import Draft, Drafter, Loop, Request, ScriptedDrafter
 
 RULES = ["token", "match", "block"]
 VOCAB, ANCHOR, STOP = 512, 77, 1
@@ -170,6 +170,12 @@ def test_no_row_is_computed_behind_a_forbidden_proposal(prompted: Session) -> No
 def test_limits_end_before_the_grammar_does(prompted: Session, seed: int) -> None:
     pieces = list(prompted.generate(max_tokens=2, sampling=Sampling(seed=seed), constraint=LONG))
     assert (len(ids_of(pieces)), pieces[-1].finish_reason) == (2, "length")
+
+
+def test_a_grammar_needs_the_rows_here() -> None:
+    """Also where a device could judge the proposals by itself."""
+    assert not Request.of(GREEDY).needs_logits
+    assert Request.of(GREEDY, LONG).needs_logits
 
 
 def test_a_guide_leaves_the_rows_as_they_are() -> None:

@@ -210,7 +210,7 @@ class ReplyParser:
         end = tag.find(">") + 1
         while end and tag.count('"', 0, end) % 2:  # inside a name
             end = tag.find(">", end) + 1
-        if max(end, len(tag) if not end else 0) > LONGEST_TAG:
+        if (end or len(tag)) > LONGEST_TAG:
             raise Malformed(tag)
         if not end:
             return None

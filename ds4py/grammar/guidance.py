@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ds4py.tokenizer import Tokenizer
 
 SPACE: Final = r"[\x20\x0A\x0D\x09]{1,40}"
-"""White space between JSON's parts: enough for any layout, and no way to go on with it for ever."""
+"""White space between JSON's parts: enough for the usual layouts, and no way to go on with it for ever."""
 
 _TOKENIZERS: WeakKeyDictionary[Tokenizer, LLTokenizer] = WeakKeyDictionary()
 """Made once for each vocabulary: it takes most of a second for a large one."""
