@@ -118,14 +118,14 @@ def answer(text: str, talk: "Talk", screen: "Screen", args: argparse.Namespace, 
 
 
 def status(args: argparse.Namespace, talk: "Talk") -> str:
-    """The line below the prompt."""
+    """The line below the prompt; what changes most comes first, because a narrow terminal cuts the end off."""
     session = talk.session
     parts = [
         f"{session.position}/{session.context} positions",
         f"think {'on' if talk.thinking else 'off'}",
         f"draft {args.draft}, width {chosen_width(args)}",
     ]
-    return " | ".join([*parts, *speed(session)])
+    return " | ".join([*speed(session), *parts])
 
 
 def speed(session: "Session") -> list[str]:
