@@ -156,6 +156,55 @@ CASE(the_emulator_catches_reads_of_what_nothing_wrote) {
     CHECK(k.fault(neighbour(true)) == "no fault");
 }
 
+CASE(the_emulator_catches_races_of_a_block) {
+    const std::string read = fault([] {
+        DS4_SHARED(float, tile, kThreads);
+        tile[simt::thread()] = 1;
+        simt::barrier();
+        const float next = tile[(simt::thread() + 1) % kThreads];
+        tile[simt::thread()] = next;
+    });
+    CHECK(says(read, "thread 1: writes tile[1] (elements of 4 bytes), which thread 0 of block 0 read since the last"));
+    const std::string written = fault([] {
+        DS4_SHARED(float, tile, 1);
+        tile[0] = 1;
+    });
+    CHECK(says(written, "thread 1: writes tile[0] (elements of 4 bytes), which thread 0 of block 0 wrote since"));
+    const std::string seen = fault([] {
+        DS4_SHARED(float, tile, 1);
+        if (simt::thread() == 0) tile[0] = 1;
+        const float x = tile[0];
+        if (x != 1) ds4::emulator::fault("read another value");
+    });
+    CHECK(says(seen, "thread 1: reads tile[0] (elements of 4 bytes), which thread 0 of block 0 wrote since"));
+}
+
+CASE(the_emulator_catches_races_of_blocks) {
+    EmulatedKernel k;
+    const Global<float> out = k.out.data();
+    const std::string found = k.fault([&] {
+        if (simt::thread() == 0) out[0] = 1;
+    });
+    CHECK(says(found, "block 1, thread 0: writes out[0]"));
+    CHECK(says(found, "which thread 0 of block 0 wrote in the same launch: blocks run in any order"));
+    for (int launch = 0; launch < 2; launch++) {  // the second may do as it likes with what the first has written
+        const std::string apart = k.fault([&] {
+            if (simt::thread() == 0) out[(simt::block() + launch) % 3] = 1;
+        });
+        CHECK(apart == "no fault");
+    }
+}
+
+CASE(additions_that_others_cannot_come_between_are_no_race) {
+    EmulatedKernel k;
+    const Global<float> out = k.out.data();
+    k.run(32, [&] {
+        if (simt::block() == 0 && simt::thread() == 0) out[0] = 0;
+    });
+    k.run(32, [&] { simt::atomic_add(out, 0, 1.0f); });
+    CHECK_CLOSE(k.out[0], 3.0f * kThreads, 0);
+}
+
 CASE(shared_memory_of_a_block_is_not_the_next_one_s) {
     EmulatedKernel k;
     const std::string found = k.fault([] {
@@ -171,7 +220,7 @@ CASE(the_emulator_catches_outputs_that_were_not_written) {
     EmulatedKernel k;
     const Global<float> out = k.out.data();
     k.run(32, [&] {
-        if (simt::thread() < 2) out[simt::thread()] = 1;
+        if (simt::block() == 0 && simt::thread() < 2) out[simt::thread()] = 1;
     });
     REQUIRE_THROWS(ds4::emulator::Fault, k.memory.require_written());
 }

@@ -34,10 +34,11 @@ Block& current() {
 
 void fault(const std::string& what) { throw Fault((running ? running->where() : "outside of a kernel") + " " + what); }
 
-Block::Block(const Launch& launch, Memory& memory, int index)
+Block::Block(const Launch& launch, Memory& memory, int index, uint32_t number)
     : launch_(launch),
       memory_(memory),
       index_(index),
+      number_(number),
       states_(launch.threads, State::ready),
       all_{"barrier", 0, launch.threads},
       waits_for_(launch.threads),
@@ -140,7 +141,9 @@ void run(const Launch& launch, Memory& memory, const std::function<void()>& thre
     }
     static thread_local std::vector<std::unique_ptr<Fiber>> fibers;  // stacks, used again
     while (fibers.size() < static_cast<size_t>(launch.threads)) fibers.push_back(std::make_unique<Fiber>());
-    for (int i = 0; i < launch.blocks; i++) Block(launch, memory, i).run(fibers, thread);
+    static thread_local uint32_t number = 0;
+    number++;
+    for (int i = 0; i < launch.blocks; i++) Block(launch, memory, i, number).run(fibers, thread);
 }
 
 }  // namespace ds4::emulator

@@ -1,6 +1,7 @@
 #pragma once
 // Runs a kernel's grid on the calling thread: block after block, the threads of a block by turns, each until it ends or
-// waits for others. The order is the same every time, so a race between threads is not found.
+// waits for others. The order is the same every time. Races are looked for by who touched an element since the last
+// barrier; one that depends on where a thread goes may be missed.
 
 #include <cstdint>
 #include <functional>
@@ -32,7 +33,8 @@ void run(const Launch& launch, Memory& memory, const std::function<void()>& thre
 /// The block that is running, for the words of simt.h and of Metal.
 class Block {
    public:
-    Block(const Launch& launch, Memory& memory, int index);
+    /// `number`: of the launch.
+    Block(const Launch& launch, Memory& memory, int index, uint32_t number);
 
     /// Runs all threads to their ends.
     void run(std::vector<std::unique_ptr<Fiber>>& fibers, const std::function<void()>& thread);
@@ -41,6 +43,8 @@ class Block {
     Memory& memory() const { return memory_; }
     int index() const { return index_; }
     int thread() const { return thread_; }
+    /// What the running thread touches now.
+    Touch touch() const { return {number_, static_cast<uint32_t>(all_.held), index_, thread_}; }
 
     /// Waits for all threads of the block at the same place.
     void barrier(const Place& place);
@@ -74,6 +78,7 @@ class Block {
     const Launch& launch_;
     Memory& memory_;
     int index_, thread_ = 0;
+    uint32_t number_;
     std::vector<State> states_;
     std::vector<Fiber*> fibers_;
     Meeting all_;

@@ -7,8 +7,55 @@
 
 namespace ds4::emulator {
 
+namespace {
+
+/// Elements of four bytes or more have a place for every four bytes; a larger array of smaller ones is not watched.
+constexpr size_t kWatched = 4;
+
+bool before_barrier(const Touch& earlier, const Touch& now) {
+    if (earlier.launch != now.launch) return false;
+    if (earlier.block != now.block) return true;
+    return earlier.barriers == now.barriers && earlier.thread != now.thread;
+}
+
+}  // namespace
+
 Region::Region(std::string name, std::byte* base, size_t bytes, Kind kind)
-    : name_(std::move(name)), base_(base), bytes_(bytes), kind_(kind), written_(kind == Kind::input ? 0 : bytes) {}
+    : name_(std::move(name)), base_(base), bytes_(bytes), kind_(kind), written_(kind == Kind::input ? 0 : bytes) {
+    if (kind == Kind::input) return;
+    reads_.resize(bytes / kWatched + 1);
+    writes_.resize(bytes / kWatched + 1);
+}
+
+void Region::note_read(int64_t offset, size_t size) const {
+    if (size < kWatched) return;
+    const Touch now = current().touch();
+    const Touch& written = writes_[offset / kWatched];
+    if (before_barrier(written, now)) race(offset, size, "reads ", written, " wrote");
+    Touch& read = reads_[offset / kWatched];
+    const bool joins = read.launch == now.launch && read.block == now.block && read.barriers == now.barriers;
+    const int32_t thread = joins && read.thread != now.thread ? Touch::kMany : now.thread;
+    read = now;
+    read.thread = thread;
+}
+
+void Region::note_write(int64_t offset, size_t size) {
+    if (size < kWatched) return;
+    const Touch now = current().touch();
+    Touch& written = writes_[offset / kWatched];
+    const Touch& read = reads_[offset / kWatched];
+    if (before_barrier(written, now)) race(offset, size, "writes ", written, " wrote");
+    if (before_barrier(read, now)) race(offset, size, "writes ", read, " read");
+    written = now;
+}
+
+void Region::race(int64_t offset, size_t size, const char* does, const Touch& other, const char* did) const {
+    const bool here = other.block == current().index();
+    const std::string thread =
+        other.thread == Touch::kMany ? "several threads" : "thread " + std::to_string(other.thread);
+    fault(does + element(offset, size) + ", which " + thread + " of block " + std::to_string(other.block) + did +
+          (here ? " since the last barrier: a race" : " in the same launch: blocks run in any order"));
+}
 
 void Region::require_written() const {
     if (kind_ != Kind::output) return;

@@ -17,6 +17,14 @@ struct Fault : std::logic_error {
     using std::logic_error::logic_error;
 };
 
+/// The thread that touched an element last, and when: the launch, and how often its block had met at a barrier.
+struct Touch {
+    static constexpr int32_t kMany = -1;  // several threads of the block
+
+    uint32_t launch = 0, barriers = 0;
+    int32_t block = 0, thread = 0;
+};
+
 /// An array of a kernel: global memory, or shared memory of the running block.
 class Region {
    public:
@@ -34,11 +42,19 @@ class Region {
         check_inside(offset, size, "reads");
         if (kind_ == Kind::input) return;
         if (!all_written(&written_[offset], size)) unwritten(offset, size);
+        note_read(offset, size);
     }
     void check_write(int64_t offset, size_t size) {
         check_inside(offset, size, "writes");
         if (kind_ == Kind::input) read_only(offset, size);
         std::memset(&written_[offset], 1, size);
+        note_write(offset, size);
+    }
+    /// Of an operation that others cannot come between.
+    void check_atomic(int64_t offset, size_t size) const {
+        check_inside(offset, size, "changes");
+        if (kind_ == Kind::input) read_only(offset, size);
+        if (!all_written(&written_[offset], size)) unwritten(offset, size);
     }
     /// Throws Fault unless every byte of an output was written.
     void require_written() const;
@@ -54,6 +70,10 @@ class Region {
         std::memcpy(&found, bytes, size);
         return found == kAll;
     }
+    /// Throw Fault where another thread touches the element, one of both writes, and no barrier is between.
+    void note_read(int64_t offset, size_t size) const;
+    void note_write(int64_t offset, size_t size);
+    [[noreturn]] void race(int64_t offset, size_t size, const char* does, const Touch& other, const char* did) const;
     [[noreturn]] void outside(int64_t offset, size_t size, const char* does) const;
     [[noreturn]] void unwritten(int64_t offset, size_t size) const;
     [[noreturn]] void read_only(int64_t offset, size_t size) const;
@@ -64,6 +84,7 @@ class Region {
     size_t bytes_;
     Kind kind_;
     std::vector<uint8_t> written_;
+    mutable std::vector<Touch> reads_, writes_;  // by the place of an element's first byte
 };
 
 /// The global memory that some kernels, run one after another, may touch.

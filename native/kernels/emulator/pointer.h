@@ -67,6 +67,11 @@ class Pointer {
             return Element<T>(r, at_ + i);
         }
     }
+    /// The element itself, for an operation that others cannot come between.
+    T& atomic(int64_t i) const {
+        region().check_atomic(reinterpret_cast<const std::byte*>(at_ + i) - region().base(), sizeof(T));
+        return at_[i];
+    }
     decltype(auto) operator*() const { return (*this)[0]; }
 
     /// The region of the first access; Fault where the pointer is in none.

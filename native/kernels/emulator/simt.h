@@ -62,8 +62,9 @@ float wave_max(float x, Place place = Place::current()) {
 
 template <typename T>
 T atomic_add(Global<T> p, int64_t i, std::type_identity_t<T> x) {
-    const T before = p[i];
-    p[i] = before + x;
+    T& sum = p.atomic(i);
+    const T before = sum;
+    sum += x;
     return before;
 }
 
