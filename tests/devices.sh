@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles the kernels for other devices, with their launchers, by the compilers that there are, and prints what each
 # kernel takes of a processor: NVIDIA's nvcc; clang-19, Debian's where it is not installed, for AMD's; Metal's where
-# there is xcrun. A kernel that keeps registers in memory is a failure. DS4_GGML_DIR is a ggml tree.
+# there is xcrun. Needs cmake. A kernel that keeps registers in memory is a failure. DS4_GGML_DIR is a ggml tree.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tests/debian.sh
@@ -26,7 +26,7 @@ table() {
     END {
       if (!kernels) print device ": no kernels were found"
       if (spilled) print device ": kernels keep registers in memory"
-      exit !kernels || spilled > 0
+      exit (!kernels || spilled > 0)
     }'
 }
 
@@ -86,15 +86,34 @@ amd() {
   echo "HIP: the launcher's host code compiles"
 }
 
-metal() {
-  if ! xcrun --find metal >/dev/null 2>&1; then
-    echo "Metal: skipped, needs xcrun metal; the emulator compiles its kernels"
-    return
-  fi
+# metal_texts   each Metal kernel as one text, as a build makes it, in $work/metal, and all of them as a build includes them.
+metal_texts() {
+  mkdir -p "$work/metal"
   for source in native/kernels/metal/*.metal; do
-    xcrun metal -std=metal3.0 -Wall -Werror -Inative/kernels -c "$source" -o "$work/metal.air"
-    echo "Metal: $source compiles"
+    cmake -DROOT=native/kernels -DSOURCE="metal/${source##*/}" -DOUTPUT="$work/metal/${source##*/}" \
+      -P cmake/metal_source.cmake
+    { echo 'R"METAL(' && cat "$work/metal/${source##*/}" && echo ')METAL",'; } >>"$work/metal/sources.inc"
   done
+}
+
+# On macOS by Metal's compiler; elsewhere only the launcher, against declarations of our own (the emulator compiles the
+# kernels).
+metal() {
+  metal_texts
+  if xcrun --find metal >/dev/null 2>&1; then
+    for text in "$work"/metal/*.metal; do
+      xcrun metal -std=metal3.0 -Wall -Werror -c "$text" -o "$text.air"
+      echo "Metal: ${text##*/} compiles"
+    done
+  elif command -v clang++-19 >/dev/null; then
+    for source in native/kernels/metal/*.mm; do
+      clang++-19 -x objective-c++ -fobjc-arc -fblocks -fobjc-runtime=macosx -fsyntax-only -Wall -Wextra -Werror \
+        "${common[@]}" -Itests/metal_headers -I"$work" "$source"
+    done
+    echo "Metal: the launcher agrees with declarations of our own; its kernels are skipped, they need xcrun metal"
+  else
+    echo "Metal: skipped, needs xcrun metal or clang++-19"
+  fi
 }
 
 nvidia >"$work/found.1" 2>&1 &

@@ -164,7 +164,8 @@ CASE(the_emulator_catches_races_of_a_block) {
         const float next = tile[(simt::thread() + 1) % kThreads];
         tile[simt::thread()] = next;
     });
-    CHECK(says(read, "thread 1: writes tile[1] (elements of 4 bytes), which thread 0 of block 0 read since the last"));
+    CHECK(
+        says(read, "thread 0: writes tile[0] (elements of 4 bytes), which thread 127 of block 0 read since the last"));
     const std::string written = fault([] {
         DS4_SHARED(float, tile, 1);
         tile[0] = 1;

@@ -13,7 +13,7 @@ namespace {
     throw BackendError(what + " on Metal: " + why + "; set DS4_OPS=generic to do without ds4py's own kernels");
 }
 
-std::string text(NSError* error) { return error ? error.localizedDescription.UTF8String : "no reason given"; }
+std::string reason(NSError* error) { return error ? error.localizedDescription.UTF8String : "no reason given"; }
 
 }  // namespace
 
@@ -32,7 +32,7 @@ MetalQueue::MetalQueue(const std::vector<std::string>& libraries)
     for (const std::string& text : libraries) {
         NSError* error = nil;
         id<MTLLibrary> library = [device_ newLibraryWithSource:@(text.c_str()) options:nil error:&error];
-        if (!library) fail("compiling the kernels", text(error));
+        if (!library) fail("compiling the kernels", reason(error));
         [libraries_ addObject:library];
     }
 }
@@ -45,7 +45,7 @@ id<MTLComputePipelineState> MetalQueue::pipeline(const char* kernel) {
         if (!function) continue;
         NSError* error = nil;
         id<MTLComputePipelineState> made = [device_ newComputePipelineStateWithFunction:function error:&error];
-        if (!made) fail(std::string("preparing ") + kernel, text(error));
+        if (!made) fail(std::string("preparing ") + kernel, reason(error));
         return pipelines_[kernel] = made;
     }
     fail(std::string("looking for ") + kernel, "there is no such kernel");
@@ -56,7 +56,7 @@ id<MTLComputePipelineState> MetalQueue::pipeline(const char* kernel) {
 MetalQueue::Span MetalQueue::span(const Bytes& memory) {
     const uintptr_t page = static_cast<uintptr_t>(getpagesize()), at = reinterpret_cast<uintptr_t>(memory.data);
     const uintptr_t first = at / page * page, end = (at + memory.bytes + page - 1) / page * page;
-    id<MTLBuffer>& buffer = buffers_[{first, end - first}];
+    __strong id<MTLBuffer>& buffer = buffers_[{first, end - first}];
     if (!buffer) {
         buffer = [device_ newBufferWithBytesNoCopy:reinterpret_cast<void*>(first)
                                             length:end - first
@@ -120,7 +120,7 @@ void MetalQueue::synchronize() {
     NSError* error = last_.error;
     last_ = nil;
     buffers_.clear();  // what ggml frees may come back at the same address
-    if (error) fail("running kernels", text(error));
+    if (error) fail("running kernels", reason(error));
 }
 
 }  // namespace ds4::kernels
