@@ -343,7 +343,10 @@ class Model:
     @property
     def fingerprint(self) -> int: ...
     @property
-    def hyperparameters(self) -> Hyperparameters: ...
+    def hyperparameters(self) -> Hyperparameters:
+        """
+        A copy, which does not keep the model in memory.
+        """
     @property
     def nodes(self) -> int:
         """

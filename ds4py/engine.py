@@ -21,6 +21,7 @@ from ds4py.reuse import Lent, SessionPool, check_length
 from ds4py.session import Session, token_ids
 from ds4py.speculative import DrafterInfo
 from ds4py.tokenizer import Tokenizer
+from ds4py.turns import taking_turns, turn
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -79,15 +80,16 @@ class Engine:
         if threads is None and self.embedded:  # too small to share: barriers would take most of its time
             threads = 1
         target_share = 1.0 if drafter is None else _target_share(self.path, os.fspath(drafter))
-        self._model: _native.Model | None = _native.Model.load(
-            self.path, device=device, threads=threads, repack=repack, progress=_part(progress, 0.0, target_share)
-        )
-        self._drafter: _native.Drafter | None = None
-        self.drafter: DrafterInfo | None = None
-        if drafter is not None:
-            drafter = os.fspath(drafter)
-            self._drafter = _native.Drafter.load(drafter, self._model, progress=_part(progress, target_share, 1.0))
-            self.drafter = DrafterInfo.of(drafter, self._drafter)
+        with turn(os.environ.get("DS4_DEVICE", device) if device == "auto" else device):
+            self._model: _native.Model | None = _native.Model.load(
+                self.path, device=device, threads=threads, repack=repack, progress=_part(progress, 0.0, target_share)
+            )
+            self._drafter: _native.Drafter | None = None
+            self.drafter: DrafterInfo | None = None
+            if drafter is not None:
+                drafter = os.fspath(drafter)
+                self._drafter = _native.Drafter.load(drafter, self._model, progress=_part(progress, target_share, 1.0))
+                self.drafter = DrafterInfo.of(drafter, self._drafter)
         self.hyperparameters = self._model.hyperparameters
         metadata = self._model.file.metadata()
         self.name = str(metadata.get("general.name") or os.path.basename(self.path))
@@ -139,7 +141,9 @@ class Engine:
         """
         positions = self.default_context if context is None else context
         used, info = (self._drafter, self.drafter) if drafter else (None, None)
-        native = _native.Session(self._live(), context=positions, kv_dtype=kv_dtype, drafter=used)
+        with turn(self.device):
+            native = _native.Session(self._live(), context=positions, kv_dtype=kv_dtype, drafter=used)
+        native = taking_turns(native, self.device)
         return Session(native, self.tokenizer, info, self.costs, self)
 
     def load_session(self, path: str | os.PathLike[str]) -> Session:
@@ -147,7 +151,9 @@ class Engine:
 
         Raises FormatError when the file is damaged or of another model.
         """
-        native = _native.Session.load(self._live(), os.fspath(path), drafter=self._drafter)
+        with turn(self.device):
+            native = _native.Session.load(self._live(), os.fspath(path), drafter=self._drafter)
+        native = taking_turns(native, self.device)
         return Session(native, self.tokenizer, self.drafter, self.costs, self)
 
     def chat(
@@ -198,7 +204,8 @@ class Engine:
             self._pool.close()
             self._pool = None
         self._keep_costs()
-        self._model = self._drafter = None
+        with turn(self.device):
+            self._model = self._drafter = None
 
     def _identity(self, repack: bool) -> dict[str, str | int]:
         """What the costs depend on."""

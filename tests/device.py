@@ -17,3 +17,6 @@ if DEVICE == "rpc":
 own_kernels = pytest.mark.skipif(
     DEVICE != "cpu", reason="a row's bits do not depend on the rows beside it in the CPU's own kernels only"
 )
+
+ROUNDING = 1.0 if DEVICE == "cpu" or DEVICE.startswith("rpc:") else 200.0
+"""What bounds of F32 files are multiplied by: GPUs multiply with the ten bits of TF32 or F16 and not with 23."""

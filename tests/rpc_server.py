@@ -25,11 +25,13 @@ START_SECONDS = 20.0
 
 
 def start_server(threads: int = 1) -> tuple[subprocess.Popen[bytes], str]:
-    """Serves the CPU at a free port of 127.0.0.1 until this process ends: the server, and "rpc:127.0.0.1:PORT"."""
+    """Serves the CPU at a free port of 127.0.0.1 until this process is gone: the server, and "rpc:127.0.0.1:PORT"."""
     endpoint = f"127.0.0.1:{free_port()}"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "DS4_DEVICE": "cpu"}
     command = [sys.executable, "-c", SERVE, endpoint, str(threads)]
-    server = subprocess.Popen(command, env=environment, cwd=os.sep, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    theirs, _ours = os.pipe()  # ours is closed by the system, when no object of this process is left to need the server
+    server = subprocess.Popen(command, env=environment, cwd=os.sep, stdin=theirs, stdout=subprocess.DEVNULL)
+    os.close(theirs)
     _wait_for(server, endpoint)
     return server, f"rpc:{endpoint}"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from device import ROUNDING
 from drafting import (
     WINDOW,
     Draft,
@@ -24,7 +25,7 @@ from saved_state import visible_state
 
 from ds4py import _native
 
-F32_BOUND, F16_KV_BOUND, CONFIDENCE_BOUND = 1e-4, 5e-3, 2e-4
+F32_BOUND, F16_KV_BOUND, CONFIDENCE_BOUND = 1e-4 * ROUNDING, 5e-3 * min(ROUNDING, 4), 2e-4 * ROUNDING
 CONTEXTS, ANCHORS = golden()["contexts"], golden()["anchors"]
 CASES = pytest.mark.parametrize("case", range(len(CONTEXTS)), ids=[f"context {n}" for n in CONTEXTS])
 

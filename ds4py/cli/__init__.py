@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from ds4py.cli import chat, doctor, exits, generate, inspect, perplexity, profile, replay, serve
+from ds4py.cli import chat, doctor, exits, generate, inspect, perplexity, profile, replay, rpc_server, serve
 from ds4py.cli.options import Parser, PrintVersion
 
 EPILOG = """\
@@ -22,7 +22,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=PrintVersion)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (chat, doctor, generate, inspect, perplexity, profile, replay, serve):
+    for command in (chat, doctor, generate, inspect, perplexity, profile, replay, rpc_server, serve):
         command.add_parser(commands)
     return parser
 

@@ -46,7 +46,8 @@ void register_model(py::module_& m) {
         .def_property_readonly("spread_over_nodes", &Model::spread_over_nodes)
         .def_property_readonly("packed_bytes", &Model::packed_bytes)
         .def_property_readonly("fingerprint", &Model::fingerprint)
-        .def_property_readonly("hyperparameters", &Model::hyperparameters);
+        .def_property_readonly("hyperparameters", &Model::hyperparameters, py::return_value_policy::copy,
+                               "A copy, which does not keep the model in memory.");
     m.def(
         "memory_needed",
         [](std::shared_ptr<gguf::File> file, int64_t context, const std::string& kv_dtype) {

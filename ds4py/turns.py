@@ -1,0 +1,79 @@
+"""Turns on a remote device: ggml's RPC client has one connection to a server, for one call at a time.
+
+Sessions on other devices run in parallel. Here a call waits for the one before it, and so do the ends of sessions and
+models, which give memory back. The wait is Python's, so that nobody waits for it with the interpreter's lock held.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections import defaultdict
+from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
+from typing import Any, cast
+
+from ds4py import _native
+from ds4py.errors import RequestError
+
+CALLS = frozenset(
+    (
+        *("prefill", "evaluate", "logits", "sample", "rewind", "save"),
+        *("draft", "draft_trace", "held_q", "verify", "verify_unread", "judge", "commit", "node_times"),
+    )
+)
+"""The calls of a native session that may speak to its device."""
+
+_locks: defaultdict[str, AbstractContextManager[Any]] = defaultdict(threading.RLock)
+
+
+def turn(device: str) -> AbstractContextManager[Any]:
+    """What to hold while speaking to a device; nothing for those of this machine.
+
+    From then on a signal that Python handles no longer interrupts system calls: ggml ends the process when one does.
+    """
+    if not is_remote(device):
+        return nullcontext()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.siginterrupt(number, False)
+    return _locks[device.lower()]
+
+
+def is_remote(device: str) -> bool:
+    """Whether a device's name is that of a server."""
+    return device.lower().startswith("rpc:")
+
+
+def taking_turns(session: _native.Session, device: str) -> _native.Session:
+    """The session itself, or on a remote device one whose calls wait for their turn."""
+    return cast(_native.Session, _Turns(session, device)) if is_remote(device) else session
+
+
+class _Turns:
+    """A native session, with the same attributes."""
+
+    def __init__(self, session: _native.Session, device: str) -> None:
+        self._session: _native.Session | None = session
+        self._turn = turn(device)
+        self._free = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._session, name)
+        if name not in CALLS:
+            return value
+
+        @wraps(value)
+        def waiting(*args: Any, **options: Any) -> Any:
+            if not self._free.acquire(blocking=False):
+                raise RequestError("this session is already in a call: use one session for each thread, or wait")
+            try:
+                with self._turn:
+                    return value(*args, **options)
+            finally:
+                self._free.release()
+
+        return waiting
+
+    def __del__(self) -> None:
+        with self._turn:
+            self._session = None

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# tests/on_device.sh DEVICE [pytest's options]: the tests that say whether a device computes what it should. Golden logits of
+# target and drafter, prompts in chunks and long ones, rejected rows at every boundary, saving, drafting, exactness.
+# `rpc` is a server on this machine's CPU: a device whose memory cannot be addressed, without a GPU. Not among them is
+# what holds of the CPU's own kernels only: bits that do not depend on the rows beside them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export DS4_TEST_DEVICE=$1 DS4_TRUST=all
+shift
+exec pytest "$@" tests/test_golden.py tests/test_drafter_golden.py tests/test_long_prompts.py tests/test_session.py \
+  tests/test_rollback.py tests/test_drafting.py tests/test_drafter_heads.py tests/test_speculative_session.py \
+  tests/test_speculative_loop.py tests/test_acceptance_statistics.py tests/test_lookup.py \
+  --deselect tests/test_speculative_loop.py::test_200_prompts_at_every_width
