@@ -49,7 +49,7 @@ class Metrics:
         Gauge("ds4py_running", "Requests that are computed", registry=self.registry).set_function(running)
 
     def count(self, stream: ChatStream) -> None:
-        """Adds an answer that has ended, whole or not."""
+        """Adds an answer that has ended, whole or not; from any thread."""
         usage = stream.usage
         self.prompt_tokens.inc(usage.prompt_tokens)
         self.cached_tokens.inc(usage.cached_tokens)

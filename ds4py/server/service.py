@@ -87,6 +87,8 @@ class Service:
         try:
             # Lengths are checked here and not in the turn: a prompt that is refused need not wait to hear it.
             chat = await asyncio.to_thread(asked.start, engine, self.options.drafting)
+            if self.turns.closed:
+                raise Cancelled("the server is stopping")
         except BaseException:
             ticket.leave()
             raise

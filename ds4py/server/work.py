@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from ds4py.errors import Cancelled
@@ -86,18 +87,20 @@ class Work:
         """In the thread."""
         last: BaseException | None = None
         try:
-            for piece in self.stream:
-                self._room.acquire()
-                if self._stopped:
-                    break
-                self._loop.call_soon_threadsafe(self._arrived.put_nowait, piece)
+            with closing(self.stream):
+                for piece in self.stream:
+                    self._room.acquire()
+                    if self._stopped:
+                        break
+                    self._hand_over(piece)
         except Exception as error:
             last = error
-        finally:
-            self.stream.close()
-        self._loop.call_soon_threadsafe(self._arrived.put_nowait, last)
+        self._metrics.count(self.stream)
+        self._hand_over(last)
+
+    def _hand_over(self, piece: ChatPiece | BaseException | None) -> None:
+        self._loop.call_soon_threadsafe(self._arrived.put_nowait, piece)
 
     def _ended(self) -> None:
         self._ticket.leave()
-        self._metrics.count(self.stream)
         self._forget(self)

@@ -30,7 +30,7 @@ class ResponseAnswer(Answer):
         self._response = new_response(model, request)
         self._open: Json | None = None  # the item that is being written
         self._pending: list[Json] = []
-        self._reasoning_tokens = 0
+        self._reasoning_tokens = 0  # by whole steps: one that ends the thinking does not count
         self._sequence = 0
 
     def begin(self) -> list[Event]:
