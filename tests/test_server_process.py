@@ -45,7 +45,7 @@ def url_of(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_life(how: signal.Signals) -> None:
-    with serve("--port", "0", "--alias", "tiny", "--width", "2") as process:
+    with serve("--port", "0", "--alias", "tiny", "--width", "2", "--parallel", "5") as process:
         url = url_of(process)
         assert url.startswith("http://127.0.0.1:")
         client = openai.OpenAI(base_url=url + "/v1", api_key="none", max_retries=0, timeout=20)
@@ -77,6 +77,13 @@ def test_a_model_that_is_none() -> None:
         _, err = process.communicate(timeout=20)
     assert process.returncode == 3
     assert err.splitlines()[-1].startswith("ds4py: error: ")
+
+
+def test_a_context_beyond_the_models() -> None:
+    with serve("--port", "0", "-c", "9999999") as process:
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert "9999999" in err.splitlines()[-1]
 
 
 def test_the_extra_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

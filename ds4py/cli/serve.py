@@ -28,6 +28,7 @@ Serves one model over HTTP: /v1/chat/completions, /v1/completions and /v1/respon
 model is loaded. Ctrl-C cancels the running answers and ends it. Needs the extra: pip install 'ds4py[server]'."""
 
 KEY_VARIABLE = "DS4PY_API_KEY"
+SESSIONS = 4
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -77,7 +78,12 @@ def add_limit_flags(parser: argparse.ArgumentParser) -> None:
     add("--parallel", 1, 2, "answers that are computed at once")
     add("--queue", 0, 64, "requests that may wait; more get status 429")
     add("--max-request-bytes", 1, 16 << 20, "the largest body of a request")
-    add("--sessions", 1, 4, "conversations whose state is kept in memory; at least as many as --parallel")
+    group.add_argument(
+        "--sessions",
+        type=number(int, 1),
+        metavar="N",
+        help=f"conversations whose state is kept in memory (default: {SESSIONS}, and at least as many as --parallel)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -87,15 +93,17 @@ def run(args: argparse.Namespace) -> int:
         level=logging.WARNING if args.quiet else logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    if args.sessions < args.parallel:
-        raise exits.UsageError(f"--sessions {args.sessions} is less than --parallel {args.parallel}")
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of clients that hang up while they are written to
+    sessions = args.sessions or max(SESSIONS, args.parallel)
+    if sessions < args.parallel:
+        raise exits.UsageError(f"--sessions {sessions} is less than --parallel {args.parallel}")
 
     def load(progress: Callable[[float], None]) -> "Engine":
         from ds4py.reuse import SessionPool
 
         engine = open_engine(args, args.model, args.drafter, progress)
         note_width(args, engine)
-        engine.pool = SessionPool(engine, sessions=args.sessions, context=args.context, kv_dtype=args.kv_dtype)
+        engine.pool = SessionPool(engine, sessions=sessions, context=args.context, kv_dtype=args.kv_dtype)
         return engine
 
     serve(options(args), load, lambda text: note(args, text))
