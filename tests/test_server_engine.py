@@ -137,6 +137,14 @@ def test_json_by_schema(client: openai.OpenAI, claude: anthropic.Anthropic) -> N
     assert json.loads(block.text).keys() == {"ok", "size"}
 
 
+def test_any_json_object(client: openai.OpenAI) -> None:
+    answer = client.chat.completions.create(
+        model=NAME, messages=HI, max_tokens=300, seed=3, response_format={"type": "json_object"}
+    )
+    assert answer.choices[0].finish_reason == "stop"
+    assert isinstance(json.loads(answer.choices[0].message.content or ""), dict)
+
+
 def test_a_schema_that_is_none(client: openai.OpenAI) -> None:
     schema: Any = {"type": "json_schema", "json_schema": {"name": "found", "schema": {"type": "nonsense"}}}
     with pytest.raises(openai.BadRequestError, match="nonsense") as caught:

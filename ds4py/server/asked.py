@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ds4py import RequestError, Sampling
+from ds4py import RequestError, Sampling, grammar
 from ds4py.server.errors import refused
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ class Asked:
         prompt: a text or ids to continue.
         tools: declared functions, in OpenAI's form, and which of them has to be called.
         thinking: whether the model is to think first, and `effort` how long.
-        format: None for free text, {} for any JSON object, else the JSON schema of the answer; and the request's field
-            that says so.
+        format: the JSON schema of the answer, None for free text; and the request's field that says so.
         logprobs: how many alternatives of each token; None for no log-probabilities.
     """
 
@@ -68,21 +67,20 @@ class Asked:
 
     def _constraint(self, tokenizer: Tokenizer) -> Constraint | None:
         """What the answer is held to; what is thought before it is free."""
-        if self.forced is None and self.format is None:
-            return None
-        from ds4py import grammar
-
+        answer: Constraint
         if self.forced is not None:
             tools, name, parallel = self.tools or (), self.forced.name, self.forced.parallel
-            answer: Constraint = grammar.tool_calls(tokenizer, tools, name=name, parallel=parallel)
+            answer = grammar.tool_calls(tokenizer, tools, name=name, parallel=parallel)
+        elif self.format is not None:
+            answer = json_schema(tokenizer, self.format, self.format_field)
         else:
-            answer = self._json(tokenizer)
+            return None
         return grammar.AfterThinking(tokenizer, answer) if self.thinking else answer
 
-    def _json(self, tokenizer: Tokenizer) -> Constraint:
-        from ds4py import grammar
 
-        try:
-            return grammar.json_schema(tokenizer, self.format) if self.format else grammar.json_object(tokenizer)
-        except RequestError as error:
-            raise refused(self.format_field, str(error)) from error
+def json_schema(tokenizer: Tokenizer, schema: Json, field: str) -> Constraint:
+    """The grammar of a schema that came in that field. Raises ApiError."""
+    try:
+        return grammar.json_schema(tokenizer, schema)
+    except RequestError as error:
+        raise refused(field, str(error)) from error

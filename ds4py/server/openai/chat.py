@@ -30,6 +30,10 @@ class TextFormat(Fields):
     type: Literal["text"]
 
 
+ANY_OBJECT: Json = {"type": "object"}
+"""Its schema."""
+
+
 class ObjectFormat(Fields):
     """Any JSON object."""
 
@@ -113,7 +117,7 @@ class ChatRequest(OpenAIPolicyFields):
     def _format(self) -> Json | None:
         if isinstance(self.response_format, JsonSchemaFormat):
             return self.response_format.json_schema.json_schema
-        return {} if isinstance(self.response_format, ObjectFormat) else None
+        return ANY_OBJECT if isinstance(self.response_format, ObjectFormat) else None
 
     def _limit(self) -> int | None:
         limits = {self.max_tokens, self.max_completion_tokens} - {None}

@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag
 from ds4py.server.asked import Asked
 from ds4py.server.errors import refused
 from ds4py.server.fields import Absent, Fields, Notes, PolicyFields, Some, StreamOptions, Text, Texts, joined
-from ds4py.server.openai.chat import ObjectFormat, TextFormat
+from ds4py.server.openai.chat import ANY_OBJECT, ObjectFormat, TextFormat
 from ds4py.server.openai.messages import assistant, tool_call, tool_result
 from ds4py.server.openai.tools import check_format, declared, forced
 
@@ -190,7 +190,7 @@ class ResponseRequest(PolicyFields):
         form = self.text.format if self.text else None
         if isinstance(form, SchemaFormat):
             return form.json_schema
-        return {} if isinstance(form, ObjectFormat) else None
+        return ANY_OBJECT if isinstance(form, ObjectFormat) else None
 
     def _alternatives(self) -> int | None:
         if self.include:
