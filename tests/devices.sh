@@ -19,7 +19,7 @@ common=(-std=c++20 -Inative/kernels -Inative/include "-I$DS4_GGML_DIR/include")
 table() {
   c++filt | awk -v device="$1" -v wave="<$2[,>]" '
     match($0, /[a-z_]+</) && $0 ~ wave {
-      name = substr($0, RSTART, length($0) - RSTART + 1); sub(/\(.*/, "", name); sub(/ds4::kernels::simt::/, "", name)
+      name = substr($0, RSTART, length($0) - RSTART + 1); sub(/\(.*/, "", name); gsub(/ds4::kernels::simt::/, "", name)
       printf "%-8s %-40s %4d registers %6d shared bytes %4d spilled\n", device, name, $(NF - 2), $(NF - 1), $NF
       kernels++; spilled += $NF
     }
@@ -102,7 +102,7 @@ metal() {
   metal_texts
   if xcrun --find metal >/dev/null 2>&1; then
     for text in "$work"/metal/*.metal; do
-      xcrun metal -std=metal3.0 -Wall -Werror -c "$text" -o "$text.air"
+      xcrun metal -std=metal3.0 -fno-fast-math -Wall -Werror -c "$text" -o "$text.air"
       echo "Metal: ${text##*/} compiles"
     done
   elif command -v clang++-19 >/dev/null; then

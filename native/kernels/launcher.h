@@ -30,7 +30,8 @@ struct DraftAttention {
     float scale;
 };
 
-/// Where random numbers come from: philox4x32-10 by this key; every draw has a counter of its own.
+/// Where random numbers come from: philox4x32-10 by this key; every draw has a counter of its own. A head and the
+/// acceptance of its proposals may share a key, and the host's generator its seed; the counter is new every cycle.
 struct DrawKey {
     uint64_t seed = 0, counter = 0;
 };
@@ -48,7 +49,8 @@ struct MarkovHead {
     int32_t vocab, block, hidden_size;
     int32_t* tokens;     // [block]
     float* logits;       // [vocab, block]: with the bias
-    float* log_sum;      // [block]: log of the sum of exp(logits / temperature), of exp(logits) at temperature 0
+    float* log_sum;      // [block]: log of the sum of exp(logits / temperature), of exp(logits) at temperature 0; not
+                         // finite where the logits are no distribution, and the token may be any then
     float* confidences;  // [block] after the sigmoid; null without a head
 };
 
@@ -56,13 +58,12 @@ struct MarkovHead {
 /// temperature 0 a proposal stands where it is the row's arg max, and so is the token after the last that stands.
 struct DeviceAcceptance {
     const float* p;            // [vocab, k + 1]: logits of the verified rows
-    const float* q;            // [vocab, block]: MarkovHead::logits; null where the proposals are point masses
-    const float* q_log_sum;    // [block]: MarkovHead::log_sum
+    const float* q;            // [vocab, k]: MarkovHead::logits; null where the proposals are point masses
     const int32_t* proposals;  // [k]
     float temperature;
     DrawKey key;
     int32_t vocab, k;
-    int32_t* verdict;  // [2]: how many stand, and the token after them
+    int32_t* verdict;  // [2]: how many stand, and the token after them; -1 where a row is no distribution
 };
 
 /// Runs kernels on one device. Calls return at once and run in order; one thread at a time. Throws BackendError when

@@ -15,6 +15,8 @@ size_t bytes(const kernels::DeviceMatrix& matrix);
 
 /// The memory of one piece of work, by its shapes.
 void describe(Memory& memory, const kernels::DraftAttention& work);
+void describe(Memory& memory, const kernels::MarkovHead& work);
+void describe(Memory& memory, const kernels::DeviceAcceptance& work);
 
 /// Runs the kernels of one piece of work.
 class Device {

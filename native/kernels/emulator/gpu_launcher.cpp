@@ -2,7 +2,9 @@
 #include "emulator/gpu_launcher.h"
 
 #include "emulator/device.h"
+#include "gpu/acceptance.cuh"
 #include "gpu/draft_attention.cuh"
+#include "gpu/markov.cuh"
 
 namespace ds4::emulator {
 namespace {
@@ -11,8 +13,8 @@ template <int kWave>
 class GpuLauncher final : public kernels::Launcher {
    public:
     void run(const kernels::DraftAttention& work) override { emulate(work); }
-    void run(const kernels::MarkovHead&) override { throw BackendError("no kernel for the Markov head"); }
-    void run(const kernels::DeviceAcceptance&) override { throw BackendError("no kernel for the acceptance"); }
+    void run(const kernels::MarkovHead& work) override { emulate(work); }
+    void run(const kernels::DeviceAcceptance& work) override { emulate(work); }
     void synchronize() override {}
 
    private:

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "ds4/errors.h"
+#include "gpu/acceptance.cuh"
 #include "gpu/draft_attention.cuh"
+#include "gpu/markov.cuh"
 
 namespace ds4::kernels::DS4_PLATFORM {
 
@@ -94,8 +96,8 @@ class GpuLauncher final : public Launcher {
     explicit GpuLauncher(int device) : stream_(device) {}
 
     void run(const DraftAttention& work) override { enqueue(work); }
-    void run(const MarkovHead&) override { throw BackendError("no kernel for the Markov head"); }
-    void run(const DeviceAcceptance&) override { throw BackendError("no kernel for the acceptance"); }
+    void run(const MarkovHead& work) override { enqueue(work); }
+    void run(const DeviceAcceptance& work) override { enqueue(work); }
     void synchronize() override { stream_.synchronize(); }
 
    private:

@@ -23,4 +23,25 @@ inline void require_draft_attention(const DraftAttention& w) {
     }
 }
 
+/// Columns of W1 and W2 that the Markov kernels have registers for, and proposals that acceptance takes.
+constexpr int kLargestRank = 256, kMostProposals = 16;
+
+/// Throws BackendError where the kernels of the Markov head cannot do the work.
+inline void require_markov_head(const MarkovHead& w) {
+    if (!w.embedding.data) return;
+    if (w.embedding.columns < 1 || w.embedding.columns > kLargestRank || w.output.columns != w.embedding.columns) {
+        throw BackendError("Markov head: ranks " + std::to_string(w.embedding.columns) + " and " +
+                           std::to_string(w.output.columns) + ", the kernels take equal ones of 1 to " +
+                           std::to_string(kLargestRank) + "; set DS4_OPS=generic");
+    }
+}
+
+/// Throws BackendError where the kernels of the acceptance cannot do the work.
+inline void require_acceptance(const DeviceAcceptance& w) {
+    if (w.k < 0 || w.k > kMostProposals) {
+        throw BackendError("acceptance: " + std::to_string(w.k) + " proposals, the kernels take at most " +
+                           std::to_string(kMostProposals) + "; set DS4_OPS=generic");
+    }
+}
+
 }  // namespace ds4::kernels

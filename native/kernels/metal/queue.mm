@@ -29,9 +29,11 @@ MetalQueue::MetalQueue(const std::vector<std::string>& libraries)
     // ggml's addresses are the host's there only.
     if (!device_.hasUnifiedMemory) fail("opening the device", "its memory is not the host's");
     if (!(queue_ = [device_ newCommandQueue])) fail("opening the device", "no command queue");
+    MTLCompileOptions* options = [MTLCompileOptions new];
+    options.fastMathEnabled = NO;  // its infinities and NaN may be anything, and kernels compare with both
     for (const std::string& text : libraries) {
         NSError* error = nil;
-        id<MTLLibrary> library = [device_ newLibraryWithSource:@(text.c_str()) options:nil error:&error];
+        id<MTLLibrary> library = [device_ newLibraryWithSource:@(text.c_str()) options:options error:&error];
         if (!library) fail("compiling the kernels", reason(error));
         [libraries_ addObject:library];
     }

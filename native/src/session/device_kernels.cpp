@@ -121,7 +121,6 @@ void DeviceKernels::judge(const ggml_tensor* rows, std::span<const int32_t> prop
     kernels::DeviceAcceptance work{};
     work.p = floats(rows);
     work.q = drawn ? floats(logits_) : nullptr;
-    work.q_log_sum = drawn ? floats(log_sum_) : nullptr;
     work.proposals = ints(proposals_);
     work.temperature = temperature;
     work.key = key;

@@ -1,0 +1,181 @@
+#pragma once
+// Judging proposals (launcher.h, DeviceAcceptance) in three launches: every row's softmax, the draw over the one row
+// that is needed, and the verdict. At temperature 0 the first and the last are all.
+//
+// The output follows the target. With q the distribution of proposal x, it stands with probability min(1, p(x) / q(x)),
+// so that token v comes to stand with probability min(p(v), q(v)). Else, which has probability
+// 1 - sum min(p, q) = sum max(p - q, 0), the token is drawn from max(p - q, 0) over that sum: v comes out with
+// probability max(p(v) - q(v), 0). Both together are p(v). Row after row, the same holds for what follows; after the
+// last the token is drawn from p. A proposal without q is one of probability 1.
+//
+// All draws are independent: Markov draws, judgements, and the token have numbers of their own (Drawn), within them
+// each row has, and the key is a new one every cycle.
+
+#include "gpu/chances.cuh"
+#include "gpu/work.h"
+
+namespace ds4::kernels::DS4_PLATFORM {
+
+/// Tokens of a row that a block looks at.
+constexpr int kRowPiece = 8 * simt::kThreads;
+
+/// Most rows that are needed.
+constexpr int kMostRows = 2 * kMostProposals + 1;
+
+struct AcceptanceArguments {
+    simt::Global<const float> p;            // [vocab, k + 1]
+    simt::Global<const float> q;            // [vocab, k], or null: point masses
+    simt::Global<const int32_t> proposals;  // [k]
+    simt::ChanceKey key;
+    float scale;  // 1 / temperature; 1 where nothing is drawn
+    int draws, vocab, k;
+    int rows, pieces;                    // rows that are needed, and pieces of each
+    simt::Global<simt::Candidate> left;  // [pieces, rows]: of p's rows, then of q's
+    simt::Global<simt::Pick> picks;      // [pieces]
+    simt::Global<int32_t> verdict;       // [2]
+};
+
+/// Block b: piece b % pieces of row b / pieces.
+template <int kWave>
+DS4_KERNEL(simt::kThreads)
+void acceptance_sums(AcceptanceArguments a) {
+    DS4_SHARED(simt::Candidate, parts, simt::kParts);
+    const int row = simt::block() / a.pieces, piece = simt::block() % a.pieces;
+    const simt::Global<const float> logits =
+        row <= a.k ? a.p + static_cast<int64_t>(row) * a.vocab : a.q + static_cast<int64_t>(row - a.k - 1) * a.vocab;
+    simt::Candidate c = simt::no_candidate();
+    for (int i = 0; i < kRowPiece; i += simt::kThreads) {
+        const int token = piece * kRowPiece + i + simt::thread();
+        if (token < a.vocab) c = simt::merged(c, simt::candidate(logits[token], 0, token), a.scale);
+    }
+    c = simt::over_block<kWave>(c, parts, simt::MergeCandidates{a.scale});
+    if (simt::thread() == 0) a.left[simt::block()] = c;
+}
+
+/// What all threads of a block know of the rows: their candidates, and what becomes of each row's proposal.
+struct Judgement {
+    simt::Shared<simt::Candidate> rows;  // [kMostRows]
+    simt::Shared<int32_t> fates;         // [kMostProposals + 1]
+    int stand = 0;                       // how many proposals stand
+};
+
+DS4_DEVICE float log_p(const AcceptanceArguments& a, const Judgement& j, int row, int token) {
+    const simt::Candidate all = j.rows[row];
+    return simt::log_probability(simt::row_sum(all), a.p[static_cast<int64_t>(row) * a.vocab + token], a.scale);
+}
+
+DS4_DEVICE float log_q(const AcceptanceArguments& a, const Judgement& j, int row, int token) {
+    if (row == a.k) return -simt::kInfinity;  // nothing to take off
+    if (!a.q) return token == a.proposals[row] ? 0.0f : -simt::kInfinity;
+    const simt::Candidate all = j.rows[a.k + 1 + row];
+    return simt::log_probability(simt::row_sum(all), a.q[static_cast<int64_t>(row) * a.vocab + token], a.scale);
+}
+
+/// What becomes of the proposal that row `row` judges. A row that is no distribution judges none, and the one after the
+/// last proposal has none to judge.
+enum Fate { kStays, kFalls, kDamaged };
+
+DS4_DEVICE Fate fate(const AcceptanceArguments& a, const Judgement& j, int row) {
+    const simt::Candidate p = j.rows[row];
+    if (!simt::is_distribution(simt::row_sum(p))) return kDamaged;
+    if (row == a.k) return kFalls;
+    const int32_t token = a.proposals[row];
+    if (!a.draws) return p.token == token ? kStays : kFalls;
+    if (a.q) {
+        const simt::Candidate q = j.rows[a.k + 1 + row];
+        if (!simt::is_distribution(simt::row_sum(q))) return kDamaged;
+    }
+    const float chance = simt::exponential(a.key, simt::kStands, row, 0);
+    return simt::stands(log_p(a, j, row, token), log_q(a, j, row, token), chance) ? kStays : kFalls;
+}
+
+/// Every row's pieces as one candidate, each part of the block a row at a time; then all fates at once.
+template <int kWave>
+DS4_DEVICE void judge(const AcceptanceArguments& a, Judgement& j) {
+    const int lane = simt::thread() % simt::kPart;
+    for (int first = 0; first < a.rows; first += simt::kParts) {
+        const int row = first + simt::thread() / simt::kPart;
+        simt::Candidate c = simt::no_candidate();
+        for (int i = lane; row < a.rows && i < a.pieces; i += simt::kPart) {
+            const simt::Candidate piece = a.left[row * a.pieces + i];
+            c = simt::merged(c, piece, a.scale);
+        }
+        c = simt::over_part<kWave>(c, simt::MergeCandidates{a.scale});
+        if (lane == 0 && row < a.rows) j.rows[row] = c;
+    }
+    simt::barrier();
+    if (simt::thread() <= a.k) j.fates[simt::thread()] = fate(a, j, simt::thread());
+    simt::barrier();
+    while (j.fates[j.stand] == kStays) j.stand++;
+}
+
+/// Block b: piece b of the row after the proposals that stand. Every block judges by itself, to the same end.
+template <int kWave>
+DS4_KERNEL(simt::kThreads)
+void acceptance_draw(AcceptanceArguments a) {
+    DS4_SHARED(simt::Candidate, rows, kMostRows);
+    DS4_SHARED(int32_t, fates, kMostProposals + 1);
+    DS4_SHARED(simt::Pick, parts, simt::kParts);
+    Judgement j{rows, fates};
+    judge<kWave>(a, j);
+    simt::Pick found = simt::no_pick();
+    for (int i = 0; i < kRowPiece; i += simt::kThreads) {
+        const int token = simt::block() * kRowPiece + i + simt::thread();
+        if (token >= a.vocab) continue;
+        const float noise = simt::gumbel(a.key, simt::kToken, j.stand, token);
+        found = simt::merged(found, simt::pick(log_p(a, j, j.stand, token), log_q(a, j, j.stand, token), noise, token));
+    }
+    found = simt::over_block<kWave>(found, parts, simt::MergePicks{});
+    if (simt::thread() == 0) a.picks[simt::block()] = found;
+}
+
+/// One block. A damaged row is followed by no token: -1.
+template <int kWave>
+DS4_KERNEL(simt::kThreads)
+void acceptance_verdict(AcceptanceArguments a) {
+    DS4_SHARED(simt::Candidate, rows, kMostRows);
+    DS4_SHARED(int32_t, fates, kMostProposals + 1);
+    DS4_SHARED(simt::Pick, parts, simt::kParts);
+    Judgement j{rows, fates};
+    judge<kWave>(a, j);
+    simt::Pick found = simt::no_pick();
+    for (int i = simt::thread(); a.draws && i < a.pieces; i += simt::kThreads) {
+        const simt::Pick piece = a.picks[i];
+        found = simt::merged(found, piece);
+    }
+    found = simt::over_block<kWave>(found, parts, simt::MergePicks{});
+    if (simt::thread() > 0) return;
+    const simt::Candidate last = rows[j.stand];
+    a.verdict[0] = j.stand;
+    a.verdict[1] = fates[j.stand] == kDamaged ? -1 : a.draws ? simt::picked(found) : last.token;
+}
+
+/// All but the memory between launches.
+inline AcceptanceArguments acceptance_arguments(const DeviceAcceptance& w) {
+    AcceptanceArguments a{};
+    a.p = w.p;
+    a.q = w.q;
+    a.proposals = w.proposals;
+    a.key = simt::chance_key(w.key);
+    a.draws = w.temperature > 0;
+    a.scale = a.draws ? 1 / w.temperature : 1;
+    a.vocab = w.vocab;
+    a.k = w.k;
+    a.rows = w.k + 1 + (a.draws && w.q ? w.k : 0);
+    a.pieces = (w.vocab + kRowPiece - 1) / kRowPiece;
+    a.verdict = w.verdict;
+    return a;
+}
+
+template <int kWave, typename Device>
+void launch(Device& device, const DeviceAcceptance& w) {
+    require_acceptance(w);
+    AcceptanceArguments a = acceptance_arguments(w);
+    a.left = device.template scratch<simt::Candidate>("left", static_cast<size_t>(a.pieces) * a.rows);
+    a.picks = device.template scratch<simt::Pick>("picks", a.pieces);
+    device.launch("acceptance_sums", acceptance_sums<kWave>, a.rows * a.pieces, simt::kThreads, a);
+    if (a.draws) device.launch("acceptance_draw", acceptance_draw<kWave>, a.pieces, simt::kThreads, a);
+    device.launch("acceptance_verdict", acceptance_verdict<kWave>, 1, simt::kThreads, a);
+}
+
+}  // namespace ds4::kernels::DS4_PLATFORM
