@@ -1,7 +1,7 @@
 """Verifies of a few rows, and prompts, beside llama.cpp and beside what the memory allows.
 
 Usage: peers.py MODEL.gguf... [-t THREADS] [--depth 4096] [--prompts 512,2048] [--rows 6] [--rounds 7] [--skew 0]
-                [--llama-python PYTHON] [--json FILE]
+                [--device cpu] [--llama-python PYTHON] [--json FILE]
 
 Both engines have the same file, threads and ids, each in a process of its own. They take turns at every work of every
 round, and never compute at the same time; who begins changes from round to round. Times are medians over the rounds.
@@ -80,7 +80,7 @@ def find_llama(python: str | None) -> str | None:
 def started(python: str, kind: str, path: str, args: argparse.Namespace, *flags: str) -> Worker:
     """An engine that is loaded, has run a prompt, and has its deep state. Raises WorkerDied."""
     context = max(args.depth + MOST_ROWS, *args.prompts)
-    worker = Worker([python, WORKER, kind, path, *map(str, (args.threads, args.depth, context)), *flags])
+    worker = Worker([python, WORKER, kind, path, args.device, *map(str, (args.threads, args.depth, context)), *flags])
     worker.ask(request(Work("prefill", min(args.prompts)), worker.vocab, 0))
     worker.ask({"fill": random_ids(worker.vocab, args.depth, seed=0)})
     return worker
@@ -128,7 +128,7 @@ def checked(path: str, args: argparse.Namespace) -> Target:
 
 def compare(path: str, target: Target, llama: str | None, args: argparse.Namespace) -> dict[str, Any]:
     """Measures one file, prints what was found, and gives it as plain values. Raises WorkerDied."""
-    settings = {name: getattr(args, name) for name in ("threads", "depth", "rounds", "skew")}
+    settings = {name: getattr(args, name) for name in ("device", "threads", "depth", "rounds", "skew")}
     settings["context"] = max(args.depth + MOST_ROWS, *args.prompts)
     print_header(path, **settings)
     with ExitStack() as stack:
@@ -154,6 +154,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--rows", type=rows, default=6)
     made.add_argument("--rounds", type=positive, default=ROUNDS, help="fewer than 7 are for trying it out")
     made.add_argument("--skew", type=share, default=0.0)
+    made.add_argument("--device", default="cpu", help="of both; llama.cpp takes its first GPU where it is not cpu")
     made.add_argument("--llama-python", metavar="PYTHON")
     made.add_argument("--json", type=Path, metavar="FILE")
     return made

@@ -1,6 +1,6 @@
 """One engine of `peers.py` in a process of its own.
 
-Usage: peers_worker.py ours|llama MODEL THREADS DEPTH CONTEXT [--no-extra-buffers]
+Usage: peers_worker.py ours|llama MODEL DEVICE THREADS DEPTH CONTEXT [--no-extra-buffers]
 When the model is loaded it answers {"vocab": N, "about": TEXT}, and then each request:
 {"fill": [ids]} puts these into the state that verifies at DEPTH start from: {};
 {"verify": [ids], "depth": 0 or DEPTH} and {"prefill": [ids]}: {"seconds": S};
@@ -48,10 +48,10 @@ def seconds(call: Callable[[], object]) -> float:
 class Ours:
     """ds4py, as the bindings have it: the engine and session of Python add nothing that is measured."""
 
-    def __init__(self, path: str, threads: int, depth: int, context: int) -> None:
+    def __init__(self, path: str, device: str, threads: int, depth: int, context: int) -> None:
         from ds4py import _native
 
-        self.model = _native.Model.load(path, device="cpu", threads=threads)
+        self.model = _native.Model.load(path, device=device, threads=threads)
         self.states = {at: _native.Session(self.model, context=context) for at in (0, depth)}
         self.deep = self.states[depth]
         self.vocab = self.model.hyperparameters.vocab
@@ -82,14 +82,14 @@ class Llama:
     overwrites is put back, and the rest is cut off.
     """
 
-    def __init__(self, path: str, threads: int, depth: int, context: int, *, extra_buffers: bool) -> None:
+    def __init__(self, path: str, device: str, threads: int, depth: int, context: int, *, extra_buffers: bool) -> None:
         import llama_cpp
 
         self.api: Any = llama_cpp
         self.log = llama_cpp.llama_log_callback(lambda level, text, data: None)
         llama_cpp.llama_log_set(self.log, None)
         settings = llama_cpp.llama_model_default_params()
-        settings.n_gpu_layers = 0
+        settings.n_gpu_layers = 0 if device == "cpu" else 999  # all
         settings.use_extra_bufts = extra_buffers
         self.model = llama_cpp.llama_model_load_from_file(path.encode(), settings)
         if not self.model:
@@ -175,12 +175,12 @@ def answer(engine: Peer, request: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Loads the engine, then answers requests until the input ends."""
-    kind, path, *numbers = sys.argv[1:6]
+    kind, path, device, *numbers = sys.argv[1:7]
     threads, depth, context = map(int, numbers)
     if kind == "ours":
-        engine: Peer = Ours(path, threads, depth, context)
+        engine: Peer = Ours(path, device, threads, depth, context)
     else:
-        engine = Llama(path, threads, depth, context, extra_buffers="--no-extra-buffers" not in sys.argv)
+        engine = Llama(path, device, threads, depth, context, extra_buffers="--no-extra-buffers" not in sys.argv)
     print(json.dumps({"vocab": engine.vocab, "about": engine.about}), flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(engine, json.loads(line))), flush=True)

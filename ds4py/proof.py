@@ -77,8 +77,15 @@ GGML = {
 _CPU_OPS = OPS[:7]
 _ON_HOST = Proof("host", Level.RUN, "x86-64", "2026-11")
 
+_EMULATED = {
+    "cuda": Proof("own", Level.EMULATED, "compiled for sm_80, 90, 120, 121", "2026-11"),
+    "hip": Proof("own", Level.EMULATED, "waves of 32 and 64, compiled for gfx1100, 1151, 942", "2026-11"),
+    "metal": Proof("own", Level.EMULATED, "not compiled by Metal's compiler", "2026-11"),
+}
+
 OWN: dict[str, dict[str, Proof]] = {
     **{op: {"cpu": CPU_KERNELS["avx2"]} for op in (*_CPU_OPS, "Markov head")},
+    "draft attention": _EMULATED,
     "acceptance": {backend: _ON_HOST for backend in BACKENDS},
 }
 """Where an op is not composed of ggml's, by op and backend."""
