@@ -44,6 +44,7 @@ struct Session::Impl {
     uint64_t drafts_made = 0;
     std::vector<int32_t> held;   // the latest draft's tokens, where q is still on the device
     float held_temperature = 0;  // at which they were drawn
+    std::vector<float> log_sum;  // of each position's logits at that temperature
 
     std::atomic<bool> busy{false}, cancelled{false};
     std::function<bool()> interrupt;

@@ -77,6 +77,10 @@ DraftBlock Session::Impl::chain_on_device(const graph::Draft& d, int32_t anchor,
     const kernels::DrawKey key =
         options.sampler ? kernels::DrawKey{options.rng->seed(), options.rng->skip()} : kernels::DrawKey{};
     device->chain(d, anchor, temperature, key);
+    log_sum = read_all<float>(device->log_sum(), traffic);
+    if (!std::ranges::all_of(log_sum, [](float x) { return std::isfinite(x); })) {
+        throw BackendError("the drafter's logits are no numbers: its file is damaged");
+    }
     DraftBlock block;
     block.tokens = read_all<int32_t>(device->tokens(), traffic);
     block.confidence = read_all<float>(device->confidences(), traffic);
@@ -94,7 +98,6 @@ std::vector<float> Session::Impl::held_q(uint64_t draft) {
                            " is not on the device any more: ask for it before the next draft");
     }
     std::vector<float> q = read_all<float>(device->logits(), traffic);
-    const std::vector<float> log_sum = read_all<float>(device->log_sum(), traffic);
     for (size_t i = 0; i < q.size(); i++) {
         q[i] = std::exp(q[i] / held_temperature - log_sum[i / static_cast<size_t>(vocab())]);
     }
@@ -166,8 +169,9 @@ std::vector<float> Session::held_q(uint64_t draft) {
 std::map<std::string, std::string> Session::ops() const {
     const session::OwnSteps own = impl_->device ? impl_->device->steps() : session::OwnSteps{};
     const auto by = [&](bool ours, const char* other) { return ours ? "own (" + impl_->device->name() + ")" : other; };
-    return {{"draft attention", by(own.attention, "ggml")},
-            {"Markov head", by(own.chain, "ggml")},
+    const bool on_cpu = impl_->model->weights().own_kernels;
+    return {{"draft attention", by(own.attention, on_cpu ? "own (CPU)" : "ggml")},
+            {"Markov head", by(own.chain, on_cpu ? "own (CPU) for a shortlist, else ggml" : "ggml")},
             {"acceptance", by(own.acceptance, "host")}};
 }
 
