@@ -174,9 +174,13 @@ def test_commands(talk: Talk, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         ("/width many", "is not a width"),
         ("/width 99", "out of range"),
         ("/undo", "no message to take back"),
+        ("/think about it", "/think takes nothing after it, found 'about it'"),
+        ("/read -", "name a file"),
+        ("/draft", "draft: auto"),
+        ("/width", "width: 15"),
         ("/save", "which file? /save FILE"),
         ("/save x", "nothing to save"),
-        ("/read /nowhere/x", "No such file"),
+        ("/read /nowhere/x", "/read /nowhere/x: No such file"),
         ("/load /nowhere/x", "/nowhere/x"),
         ("long " * 2000, "2"),
     ],
@@ -193,14 +197,23 @@ def test_dspark_without_a_drafter(embedded: ds4py.Engine, capsys: pytest.Capture
     assert "no drafter was loaded" in capsys.readouterr().err
 
 
-def test_thinking_is_shown_apart() -> None:
+def test_thinking_is_shown_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
 
-    for out, wanted in ((io.StringIO(), "<think>\na\x1b\n</think>\nb\n"), (Terminal(), "\x1b[2ma␛\x1b[0m\n\nb\n")):
+    plain, styled = "<think>\na\x1b\n</think>\nb\r\n", "\x1b[2ma␛\x1b[0m\n\nb␍\n"
+    uncoloured = plain.replace("\x1b", "␛").replace("\r", "␍")
+    for out, no_color, wanted in (
+        (io.StringIO(), "", plain),
+        (Terminal(), "", styled),
+        (Terminal(), "1", uncoloured),
+    ):
+        monkeypatch.setenv("NO_COLOR", no_color)
         screen = Screen(out)
-        for event in (Reasoning("a\x1b"), Content("b")):
+        for event in (Reasoning("a\x1b"), Content("b\r")):
             screen.show(event)
         screen.end()
         assert out.getvalue() == wanted
@@ -238,8 +251,9 @@ def test_pasted_lines_are_one_message(typed) -> None:
     assert typed("\x1b[200~a\nb\x1b[201~\r\x04") == ["a\nb"]
 
 
-def test_ctrl_c_clears_what_was_typed_and_then_leaves(typed) -> None:
-    assert typed("no\x03yes\r\x03never\r") == ["yes"]
+def test_ctrl_c_clears_what_was_typed_and_never_leaves(typed, capsys: pytest.CaptureFixture[str]) -> None:
+    assert typed("no\x03yes\r\x03\x03later\r\x04") == ["yes", "later"]
+    assert "Ctrl-D" in capsys.readouterr().err
 
 
 def test_history_is_there_the_next_time(typed) -> None:
@@ -263,6 +277,41 @@ def test_a_pipe(tmp_path: Path) -> None:
     assert done.returncode == 0, err
     assert out.startswith("<think>\n") and "</think>\n" in out and "\x1b" not in out
     assert "there is no /nope" in err and "Traceback" not in err
+
+
+def test_a_reader_that_goes_away(tmp_path: Path) -> None:
+    """The conversation ends: no later message is answered for nobody."""
+    process = subprocess.Popen(
+        [*COMMAND, "-n", "5", "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+    )
+    assert process.stdin is not None and process.stdout is not None
+    process.stdout.close()
+    process.stdin.write(b"Hi\nAnd?\n")
+    process.stdin.flush()
+    assert process.wait(timeout=120) == 141  # with standard input still open
+    assert process.stderr is not None and process.stderr.read() == b""
+
+
+def test_lines_that_are_not_text(tmp_path: Path) -> None:
+    done = subprocess.run([*COMMAND, "-q"], input=b"/stats\n\xff\n", capture_output=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == 2
+    assert b"error: line 2 of standard input is not UTF-8 text: bad byte at offset 0" in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_streams_that_are_closed(tmp_path: Path, closed: str) -> None:
+    line = f"echo Hi | '{sys.executable}' -m ds4py chat -n 4 -q {closed}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, cwd=tmp_path, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_an_encoding_without_the_answers_characters(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    script = "from ds4py import cli; cli.guarded('x', lambda: print('a\\u65e5b') or 0)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, cwd=tmp_path, env=environment, timeout=120
+    )
+    assert done.stdout.strip() == b"a?b", done.stderr
 
 
 def test_flags_that_do_not_fit(tmp_path: Path) -> None:

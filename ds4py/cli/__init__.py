@@ -40,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def guarded(program: str, command: Callable[[], int], *, interrupted: str = "") -> int:
     """The exit code of `command`; a failure is one line on stderr, and so is `interrupted`, where given, on Ctrl-C."""
+    exits.prepare_streams()
     try:
         code = command()
         sys.stdout.flush()
@@ -59,8 +60,8 @@ def guarded(program: str, command: Callable[[], int], *, interrupted: str = "") 
 
 def describe(error: Exception) -> str:
     """The failure in one line."""
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror is not None:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
         return "out of memory (a smaller context, -c, needs less)"
     return " ".join(str(error).split())

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ds4py.cli import exits
-from ds4py.cli.model import note, open_engine
+from ds4py.cli.model import decode, note, open_engine
 from ds4py.cli.options import (
     SAMPLING,
     add_command,
@@ -19,6 +19,7 @@ from ds4py.cli.options import (
     number,
     sampling_arguments,
 )
+from ds4py.cli.progress import Bar
 from ds4py.cli.speculation import note_width
 from ds4py.errors import Cancelled, Error
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 A conversation with the model: answers go to standard output as they are made, everything else to standard error.
-/help lists the commands. Ctrl-C stops an answer and keeps what was said so far; at the empty prompt it leaves, as
-Ctrl-D does. Where standard input is no terminal, each of its lines is a message, and the output is plain text."""
+/help lists the commands. Ctrl-C stops an answer and keeps what was said so far; Ctrl-D at the empty prompt leaves.
+Where standard input is no terminal, each of its lines is a message, and the output is plain text."""
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -79,7 +80,8 @@ def entered(args: argparse.Namespace, talk: "Talk") -> Iterable[str]:
 
         note(args, "/help lists the commands")
         return messages(lambda: status(args, talk))
-    return (line.rstrip("\r\n") for line in sys.stdin)
+    lines = enumerate(sys.stdin.buffer, 1)
+    return (decode(line, f"line {number} of standard input").rstrip("\r\n") for number, line in lines)
 
 
 def converse(
@@ -90,7 +92,10 @@ def converse(
     args: argparse.Namespace,
     sampling: "Sampling",
 ) -> None:
-    """Answers messages and runs commands; whatever cannot be done is said, and the conversation goes on."""
+    """Answers messages and runs commands; whatever cannot be done is said, and the conversation goes on.
+
+    Raises the OSError of standard output: there is nobody to go on for.
+    """
     from ds4py.cli.repl.commands import Quit
 
     for text in messages:
@@ -101,20 +106,26 @@ def converse(
                 answer(commands.message(text), talk, screen, args, sampling)
         except Quit:
             return
-        except (Error, OSError, exits.UsageError) as error:
+        except (Error, exits.UsageError) as error:
             print(f"ds4py: {error}", file=sys.stderr, flush=True)
 
 
 def answer(text: str, talk: "Talk", screen: "Screen", args: argparse.Namespace, sampling: "Sampling") -> None:
     """Prints the answer to a message as it comes; Ctrl-C stops it, and the session keeps what there is."""
     options = {"max_tokens": args.max_tokens, "sampling": sampling, **drafting_arguments(args)}
-    try:
-        for event in talk.say(text, **options):
-            screen.show(event)
-    except (KeyboardInterrupt, Cancelled):
+    stopped = False
+    with Bar("message", quiet=args.quiet) as bar:
+        try:
+            for event in talk.say(text, progress=bar.update, **options):
+                bar.close()
+                screen.show(event)
+        except (KeyboardInterrupt, Cancelled):
+            stopped = True
+        finally:
+            bar.close()
+            screen.end()
+    if stopped:
         note(args, "stopped")
-    finally:
-        screen.end()
 
 
 def status(args: argparse.Namespace, talk: "Talk") -> str:

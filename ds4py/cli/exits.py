@@ -1,5 +1,6 @@
 """Exit codes, and the error for a command line that cannot be carried out."""
 
+import io
 import os
 import sys
 
@@ -18,6 +19,15 @@ BROKEN_PIPE = 141
 
 class UsageError(Exception):
     """The command line is wrong; the message is one line that says what and what to do."""
+
+
+def prepare_streams() -> None:
+    """Standard streams that were closed are empty, and characters that the terminal's encoding lacks become `?`."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):  # tests put other things there
+        sys.stdout.reconfigure(errors="replace")
 
 
 def silence_stdout() -> None:

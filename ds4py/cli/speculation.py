@@ -38,8 +38,8 @@ def known_costs(args: argparse.Namespace, engine: "Engine") -> str:
 
 
 def note_speculation(args: argparse.Namespace, found: "Speculation") -> None:
-    """Lines about what drafting did; none where nobody drafted."""
-    if found.drafter == "off":
+    """Lines about what drafting did; none where nobody drafted, or nothing was generated."""
+    if found.drafter == "off" or not found.cycles:
         return
     note(
         args,

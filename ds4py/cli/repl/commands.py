@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ds4py.cli.model import read_text
-from ds4py.cli.options import DRAFTERS, width
+from ds4py.cli.options import DRAFTERS, chosen_width, width
 from ds4py.cli.repl.talk import Talk
 from ds4py.cli.speculation import note_speculation
 from ds4py.errors import RequestError
@@ -17,16 +17,16 @@ HELP: Final = """\
 /system [TEXT]  begin anew with this system text; alone: show it
 /think          think before answering
 /nothink        answer at once
-/draft WHO      who proposes tokens: auto, off, dspark or lookup
-/width N        proposals to verify at once: auto, confidence, ewma, staged or a number
+/draft [WHO]    who proposes tokens: auto, off, dspark or lookup; alone: show it
+/width [N]      proposals to verify at once: auto, confidence, ewma, staged or a number; alone: show it
 /stats          what the last answer took
 /read FILE      put a file before the next message
 /save FILE      write the conversation's state to a file
 /load FILE      go on with a saved one
 /undo           take back the last message and its answer
 /help           this
-/quit           leave (Ctrl-D, too)
-Enter sends a message, Alt-Enter begins a new line; Ctrl-C stops an answer."""
+/quit           leave (Ctrl-D at the empty prompt, too)
+Enter sends a message, Alt-Enter begins a new line; Ctrl-C stops an answer or clears what was typed."""
 
 
 class Quit(Exception):
@@ -42,21 +42,21 @@ class Commands:
         self._before = ""
         self._known: dict[str, Callable[[str], None]] = {
             "system": self._system,
-            "think": lambda _: self._think(True),
-            "nothink": lambda _: self._think(False),
+            "think": alone("think", lambda: self._think(True)),
+            "nothink": alone("nothink", lambda: self._think(False)),
             "draft": self._draft,
             "width": self._width,
-            "stats": lambda _: self._stats(),
+            "stats": alone("stats", self._stats),
             "read": self._read,
-            "save": lambda path: self._talk.save(required(path, "/save FILE")),
+            "save": self._save,
             "load": self._load,
-            "undo": lambda _: self._undo(),
-            "help": lambda _: say(HELP),
-            "quit": self._quit,
+            "undo": alone("undo", self._undo),
+            "help": alone("help", lambda: say(HELP)),
+            "quit": alone("quit", self._quit),
         }
 
     def run(self, line: str) -> None:
-        """Raises RequestError or OSError for what cannot be done, and Quit."""
+        """Raises RequestError or UsageError for what cannot be done, and Quit."""
         name, _, rest = line.removeprefix("/").partition(" ")
         if name not in self._known:
             raise RequestError(f"there is no /{name}; /help lists what there is")
@@ -77,6 +77,9 @@ class Commands:
         self._talk.thinking = thinking
 
     def _draft(self, who: str) -> None:
+        if not who:
+            say(f"draft: {self._args.draft}")
+            return
         if who not in DRAFTERS:
             raise RequestError(f"/draft {who}: wanted {', '.join(DRAFTERS)}")
         if who == "dspark" and self._talk.session.drafter is None:
@@ -84,6 +87,9 @@ class Commands:
         self._args.draft = who
 
     def _width(self, text: str) -> None:
+        if not text:
+            say(f"width: {chosen_width(self._args)}")
+            return
         try:
             self._args.width = width(text)
         except argparse.ArgumentTypeError as error:
@@ -100,9 +106,18 @@ class Commands:
         note_speculation(self._args, stats.speculation)
 
     def _read(self, path: str) -> None:
-        text = read_text(required(path, "/read FILE"))
+        if path == "-":
+            raise RequestError("/read -: standard input has the messages; name a file")
+        try:
+            text = read_text(required(path, "/read FILE"))
+        except OSError as error:
+            raise RequestError(f"/read {path}: {error.strerror}") from None
         self._before += text.removesuffix("\n") + "\n\n"
         say(f"{path}: {len(text)} characters, before the next message")
+
+    def _save(self, path: str) -> None:
+        self._talk.save(required(path, "/save FILE"))
+        say(f"{path}: {self._talk.session.position} positions")
 
     def _load(self, path: str) -> None:
         self._talk.load(required(path, "/load FILE"))
@@ -111,9 +126,21 @@ class Commands:
     def _undo(self) -> None:
         if not self._talk.undo():
             raise RequestError("/undo: there is no message to take back")
+        say(f"{self._talk.session.position} positions")
 
-    def _quit(self, _: str) -> None:
+    def _quit(self) -> None:
         raise Quit
+
+
+def alone(name: str, act: Callable[[], None]) -> Callable[[str], None]:
+    """A command that takes nothing; what follows it would be lost, and is refused."""
+
+    def run(rest: str) -> None:
+        if rest:
+            raise RequestError(f"/{name} takes nothing after it, found {rest!r}")
+        act()
+
+    return run
 
 
 def required(path: str, usage: str) -> str:

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from platformdirs import user_state_path
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 
 def messages(status: Callable[[], str]) -> Iterator[str]:
-    """What a person enters, until Ctrl-D, or Ctrl-C where nothing has been typed. `status` is the line below."""
+    """What a person enters, until Ctrl-D. `status` is the line below."""
     prompt: PromptSession[str] = PromptSession(
         "> ", multiline=True, key_bindings=keys(), history=history(), bottom_toolbar=status
     )
     while True:
         try:
             yield prompt.prompt()
-        except (EOFError, KeyboardInterrupt):
+        except EOFError:
             return
 
 
 def keys() -> KeyBindings:
-    """Enter sends, Alt-Enter begins a line, Ctrl-C clears what was typed or else leaves."""
+    """Enter sends, Alt-Enter begins a line, Ctrl-C clears what was typed.
+
+    Ctrl-C does not leave: pressed a moment after the end of the answer that it was meant for, it would lose everything.
+    """
     bound = KeyBindings()
 
     @bound.add("enter")
@@ -40,7 +45,7 @@ def keys() -> KeyBindings:
         if event.current_buffer.text:
             event.current_buffer.reset()
         else:
-            event.app.exit(exception=KeyboardInterrupt)
+            run_in_terminal(lambda: print("Ctrl-D or /quit leaves", file=sys.stderr))
 
     return bound
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Final, TextIO
 
@@ -9,16 +10,21 @@ from ds4py.chat import Content, Event, Reasoning
 
 DIM: Final = "\x1b[2m"
 NORMAL: Final = "\x1b[0m"
-ESCAPE: Final = {0x1B: "␛", 0x9B: "␛"}
-"""An answer must not move the cursor."""
+CONTROLS: Final = (
+    {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
+    | {0x7F: 0x2421}
+    | {code: 0xFFFD for code in range(0x80, 0xA0)}
+)
+"""Pictures of the control characters: an answer must not move the cursor, or talk to the terminal."""
 
 
 class Screen:
-    """Prints answers: on a terminal with dim thinking, elsewhere plain text with the thinking between its tags."""
+    """Prints answers: on a terminal with dim thinking; elsewhere, and with NO_COLOR, the thinking between its tags."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stdout
         self._terminal = self._out.isatty()
+        self._styled = self._terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self._thinking = False
 
     def show(self, event: Event) -> None:
@@ -40,11 +46,11 @@ class Screen:
         if thinking == self._thinking:
             return
         self._thinking = thinking
-        if self._terminal:
+        if self._styled:
             self._out.write(DIM if thinking else NORMAL + "\n\n")
         else:
             self._out.write("<think>\n" if thinking else "\n</think>\n")
 
     def _write(self, text: str) -> None:
-        self._out.write(text.translate(ESCAPE) if self._terminal else text)
+        self._out.write(text.translate(CONTROLS) if self._terminal else text)
         self._out.flush()
