@@ -8,7 +8,12 @@
 
 from pathlib import Path
 
-from ds4py import _native
+try:
+    from ds4py import _native
+except ImportError as error:
+    from ds4py.libraries import explain
+
+    raise ImportError(explain(error)) from None
 
 _native.load_backends(str(Path(_native.__file__).parent / "lib"))
 
