@@ -70,12 +70,12 @@ GGML = {
     "cuda": Proof("ggml", Level.WRITTEN),
     "hip": Proof("ggml", Level.WRITTEN),
     "metal": Proof("ggml", Level.WRITTEN),
-    "vulkan": Proof("ggml", Level.WRITTEN),
+    "vulkan": Proof("ggml", Level.EMULATED, "lavapipe of Mesa 22.3", "2026-11"),
 }
 """The whole model as a composition of ggml's ops, by backend."""
 
 _CPU_OPS = OPS[:7]
-_ON_HOST = Proof("host", Level.RUN, "x86-64", "2026-11")
+ON_HOST = Proof("host", Level.RUN, "x86-64", "2026-11")
 
 _EMULATED = {
     "cuda": Proof("own", Level.EMULATED, "compiled for sm_80, 90, 120, 121", "2026-11"),
@@ -84,9 +84,10 @@ _EMULATED = {
 }
 
 OWN: dict[str, dict[str, Proof]] = {
-    **{op: {"cpu": CPU_KERNELS["avx2"]} for op in (*_CPU_OPS, "Markov head")},
+    **{op: {"cpu": CPU_KERNELS["avx2"]} for op in _CPU_OPS},
     "draft attention": _EMULATED,
-    "acceptance": {backend: _ON_HOST for backend in BACKENDS},
+    "Markov head": {"cpu": CPU_KERNELS["avx2"], **_EMULATED},
+    "acceptance": {**{backend: ON_HOST for backend in BACKENDS}, **_EMULATED},
 }
 """Where an op is not composed of ggml's, by op and backend."""
 

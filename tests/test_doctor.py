@@ -16,7 +16,7 @@ from ds4py.doctor.findings import amd, examine, memory, missing_device, nvidia, 
 from ds4py.doctor.machine import STRIX_HALO
 from ds4py.doctor.report import used_proof
 from ds4py.doctor.trial import BOUND, try_device
-from ds4py.proof import GGML, OWN, Level, Proof
+from ds4py.proof import GGML, ON_HOST, OWN, Level, Proof
 
 FINE = Trial(True, error=1e-4, same_tokens=1.0, same_draft=True, verify_ms=(1.0,) * 6)
 
@@ -181,6 +181,7 @@ def test_a_kernel_that_was_not_used_is_not_reported(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(OWN, "draft attention", {"cuda": own})
     assert used_proof("draft attention", "cuda", "own (CUDA)") == own == used_proof("draft attention", "cuda", None)
     assert used_proof("draft attention", "cuda", "ggml") == GGML["cuda"]
+    assert used_proof("acceptance", "cuda", "host") == ON_HOST
 
 
 class TestMemory:

@@ -106,5 +106,5 @@ def test_a_server_that_goes_leaves_room_for_another_process(remote: str) -> None
         pass
     program = f"from ds4py import Engine; Engine({str(GOLDEN / 'tiny-target-f32.gguf')!r}, device={remote!r})"
     subprocess.run(
-        [sys.executable, "-P", "-c", program], check=True, timeout=60, env={"PYTHONPATH": ":".join(sys.path)}
+        [sys.executable, "-c", program], check=True, timeout=60, cwd="/", env={"PYTHONPATH": ":".join(sys.path)}
     )

@@ -14,7 +14,7 @@ from ds4py.doctor.findings import Finding, examine, missing_device
 from ds4py.doctor.machine import Machine
 from ds4py.doctor.model import Room, experts_of, room_for
 from ds4py.doctor.trial import Trial, try_device
-from ds4py.proof import GGML, OPS, Proof, proof
+from ds4py.proof import GGML, ON_HOST, OPS, Proof, proof
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,11 @@ def _device(
 
 
 def used_proof(op: str, backend: str, by: str | None) -> Proof:
-    """The table's entry, unless the kernel that it is of was not used: then that of ggml's composition."""
+    """The table's entry, unless the kernel that it is of was not used: then that of what was used instead."""
     entry = proof(op, backend)
-    return GGML[backend] if entry.by == "own" and by == "ggml" and backend != "cpu" else entry
+    if entry.by != "own" or backend == "cpu":
+        return entry
+    return {"ggml": GGML[backend], "host": ON_HOST}.get(by or "", entry)
 
 
 def driver_of(backend: str, machine: Machine) -> str | None:
