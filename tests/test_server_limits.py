@@ -33,6 +33,25 @@ def small() -> Iterator[Live]:
         yield running
 
 
+class TestPaths:
+    def test_what_is_not_there_is_named(self, small: Live) -> None:
+        found = small.post("/chat/completions", HI)
+        assert found.status_code == 404 and "POST /chat/completions" in found.json()["error"]["message"]
+        found = small.get(CHAT)
+        assert (found.status_code, found.headers["allow"]) == (405, "POST")
+        found = small.post("/v1/messages/batches", HI)
+        assert found.json()["error"]["type"] == "not_found_error"
+
+    def test_head(self, small: Live) -> None:
+        found = httpx.head(small.url + "/health")
+        assert (found.status_code, found.content) == (200, b"")
+
+    def test_a_path_is_one_line_of_the_log(self, small: Live, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level("INFO", "ds4py.server"):
+            small.get("/v1/models/x%0Aforged")
+        until(lambda: "GET /v1/models/x%0Aforged 404" in caplog.text)
+
+
 class TestKey:
     @pytest.mark.parametrize(
         ("headers", "status"),

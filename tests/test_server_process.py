@@ -101,3 +101,10 @@ def test_fewer_sessions_than_answers(capsys: pytest.CaptureFixture[str]) -> None
 
     assert main(["serve", "--parallel", "3", "--sessions", "2"]) == 2
     assert "--sessions 2 is less than --parallel 3" in capsys.readouterr().err
+
+
+def test_an_empty_key(capsys: pytest.CaptureFixture[str]) -> None:
+    from ds4py.cli import main
+
+    assert main(["serve", "--api-key", ""]) == 2
+    assert "--api-key: the key is empty" in capsys.readouterr().err

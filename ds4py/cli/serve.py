@@ -48,7 +48,10 @@ def add_address_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     group.add_argument("--port", type=number(int, 0, 65535), default=8080, metavar="N", help="default: 8080; 0: any")
     group.add_argument(
-        "--api-key", metavar="KEY", help=f"what requests must bring (default: ${KEY_VARIABLE}; without it, nothing)"
+        "--api-key",
+        type=key,
+        metavar="KEY",
+        help=f"what requests must bring (default: ${KEY_VARIABLE}; without it, nothing)",
     )
     group.add_argument(
         "--alias",
@@ -64,6 +67,13 @@ def add_address_flags(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="let pages of this origin use the server from a browser (may be repeated; *: all; default: none)",
     )
+
+
+def key(text: str) -> str:
+    """A key for `--api-key`; an empty one, of a shell variable that is not set perhaps, would let everybody in."""
+    if not text:
+        raise argparse.ArgumentTypeError("the key is empty; leave the flag out where no key is wanted")
+    return text
 
 
 def add_limit_flags(parser: argparse.ArgumentParser) -> None:

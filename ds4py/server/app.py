@@ -15,7 +15,7 @@ import ds4py
 from ds4py.server.answer import JsonResponse
 from ds4py.server.anthropic.answer import MessageAnswer
 from ds4py.server.anthropic.messages import MessagesRequest
-from ds4py.server.errors import api_error, body_for
+from ds4py.server.errors import ApiError, api_error, body_for
 from ds4py.server.fields import check_model
 from ds4py.server.guard import Guard
 from ds4py.server.openai.chat import ChatRequest
@@ -54,9 +54,17 @@ async def on_error(request: Request, error: Exception) -> Response:
     """Any failure, in the form of the API that was asked."""
     if isinstance(error, RequestValidationError):
         found = validation_error(error.errors(), error.body)
+    elif isinstance(error, HTTPException) and error.status_code in (404, 405) and not isinstance(error, ApiError):
+        found = unknown(request, error)
     else:
         found = api_error(error)
     return JsonResponse(body_for(request.url.path, found), found.status_code, found.headers)
+
+
+def unknown(request: Request, error: HTTPException) -> ApiError:
+    """The answer to a path or a method that is not here, such as one whose base URL lacks /v1."""
+    message = f"there is no {request.method} {request.url.path} here; GET /openapi.json lists what there is"
+    return ApiError(error.status_code, message, headers=error.headers)
 
 
 def add_generation(app: FastAPI, service: Service) -> None:

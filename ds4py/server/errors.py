@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -39,9 +40,17 @@ class ApiError(HTTPException):
     """
 
     def __init__(
-        self, status: int, message: str, *, param: str | None = None, code: str | None = None, retry_after: int = 0
+        self,
+        status: int,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        retry_after: int = 0,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(status, message, {"Retry-After": str(retry_after)} if retry_after else None)
+        more = {"Retry-After": str(retry_after)} if retry_after else {}
+        super().__init__(status, message, {**(headers or {}), **more} or None)
         self.param = param
         self.code = code
 

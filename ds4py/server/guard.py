@@ -6,6 +6,7 @@ import hmac
 import logging
 import time
 from typing import Final
+from urllib.parse import quote
 
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -38,6 +39,8 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # the server that sends the answer leaves its body out
+            scope = {**scope, "method": "GET"}
         status, finished, started = CLIENT_LEFT, False, time.monotonic()
 
         async def counted(message: Message) -> None:
@@ -52,7 +55,8 @@ class Guard:
         finally:
             status = status if finished else CLIENT_LEFT
             self._metrics.requests.labels(endpoint(scope), status).inc()
-            log.info("%s %s %d, %.3f s", scope["method"], scope["path"], status, time.monotonic() - started)
+            path = quote(scope["path"])  # as it was asked: a line end would begin a line of the log
+            log.info("%s %s %d, %.3f s", scope["method"], path, status, time.monotonic() - started)
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
