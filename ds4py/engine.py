@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 DEFAULT_CONTEXT = 8192
+EVERY_LAYER = -1  # of the native module, for `cpu_moe`
 
 
 class Engine:
@@ -36,7 +37,12 @@ class Engine:
         path: a GGUF file, or any shard of a split one. None loads the tiny model inside the package.
         drafter: a DSpark drafter for it (GGUF). None loads none, but with the embedded target its own.
         device: "cpu", "cuda:0", "hip:0", "metal", "vulkan:0", "rpc:HOST:PORT" (an RPC server of ggml's), or "auto":
-            what the environment variable DS4_DEVICE names, else the first GPU, else the CPU.
+            what the environment variable DS4_DEVICE names, else the first GPU, else the CPU. Several after commas share
+            the layers out in order; state lies with its layer, a drafter with the last one.
+        split: layers of each device, together the model's; without it several devices get equal parts. With "auto" the
+            devices are the GPUs in order.
+        cpu_moe: routed experts of so many first layers, or of "all", stay on the CPU and are computed there. Changes
+            nothing on the CPU.
         threads: CPU threads of a session. None takes the physical cores this process may use, and fewer while others
             use them; without `repack` always all, because results could depend on their number.
         repack: interleave the weights at load for the CPU's kernels, where memory suffices; False uses them as they lie
@@ -68,6 +74,8 @@ class Engine:
         *,
         drafter: str | os.PathLike[str] | None = None,
         device: str = "auto",
+        split: Sequence[int] = (),
+        cpu_moe: int | Literal["all"] = 0,
         threads: int | None = None,
         repack: bool = True,
         sessions: int = 4,
@@ -82,7 +90,13 @@ class Engine:
         target_share = 1.0 if drafter is None else _target_share(self.path, os.fspath(drafter))
         with turn(os.environ.get("DS4_DEVICE", device) if device == "auto" else device):
             self._model: _native.Model | None = _native.Model.load(
-                self.path, device=device, threads=threads, repack=repack, progress=_part(progress, 0.0, target_share)
+                self.path,
+                device=device,
+                split=list(split),
+                cpu_moe=EVERY_LAYER if cpu_moe == "all" else cpu_moe,
+                threads=threads,
+                repack=repack,
+                progress=_part(progress, 0.0, target_share),
             )
             self._drafter: _native.Drafter | None = None
             self.drafter: DrafterInfo | None = None

@@ -11,11 +11,13 @@ namespace py = pybind11;
 namespace ds4::bindings {
 namespace {
 
-std::shared_ptr<const Model> load(const std::string& path, const std::string& device, std::optional<int> threads,
-                                  bool repack, const std::function<void(double)>& progress) {
+std::shared_ptr<Model> load(const std::string& path, const std::string& device, std::vector<int64_t> split,
+                            int64_t cpu_moe, std::optional<int> threads, bool repack,
+                            const std::function<void(double)>& progress) {
     const LoadProgress report = load_progress(progress);
     py::gil_scoped_release release;
-    return Model::load(path, {device, threads, repack}, report);
+    return std::const_pointer_cast<Model>(
+        Model::load(path, {device, std::move(split), cpu_moe, threads, repack}, report));
 }
 
 }  // namespace
@@ -28,15 +30,12 @@ ggml_type kv_type(const std::string& name) {
 
 void register_model(py::module_& m) {
     py::class_<Model, std::shared_ptr<Model>>(m, "Model", "A loaded target; shared by its sessions.")
-        .def_static(
-            "load",
-            [](const std::string& path, const std::string& device, std::optional<int> threads, bool repack,
-               const std::function<void(double)>& progress) {
-                return std::const_pointer_cast<Model>(load(path, device, threads, repack, progress));
-            },
-            py::arg("path"), py::kw_only(), py::arg("device") = "auto", py::arg("threads") = py::none(),
-            py::arg("repack") = true, py::arg("progress") = nullptr,
-            "Maps and checks a target and puts its weights in place. progress(fraction) may be None.")
+        .def_static("load", &load, py::arg("path"), py::kw_only(), py::arg("device") = "auto",
+                    py::arg("split") = std::vector<int64_t>(), py::arg("cpu_moe") = 0, py::arg("threads") = py::none(),
+                    py::arg("repack") = true, py::arg("progress") = nullptr,
+                    "Maps and checks a target and puts its weights in place: layers over the devices, which commas\n"
+                    "part, as `split` says; routed experts of the first `cpu_moe` layers on the CPU, -1 for all.\n"
+                    "progress(fraction) may be None.")
         .def_property_readonly("file", &Model::file, py::return_value_policy::reference_internal)
         .def_property_readonly("device", &Model::device_name)
         .def_property_readonly("threads", &Model::threads)

@@ -37,6 +37,7 @@ std::vector<Packing> target_packing(const gguf::File& file) {
     const model::Hyperparameters hp = model::read_hyperparameters(file);
     const ggml_context_ptr ctx(ggml_init({model::weights_context_size(hp), nullptr, true}));
     model::Weights weights = model::describe_weights(ctx.get(), file, hp);
+    weights.places = model::on_host(hp.layers, true);
     weights.own_kernels = true;
     return list(file, model::packable(weights, hp));
 }

@@ -124,6 +124,21 @@ py::dict draft_trace(const Session& s) {
     return out;
 }
 
+std::vector<py::dict> graphs(const Session& s) {
+    std::vector<py::dict> out;
+    for (const GraphFacts& facts : s.graphs()) {
+        py::dict& one = out.emplace_back();
+        one["kind"] = facts.kind;
+        one["rows"] = facts.rows;
+        one["nodes"] = facts.nodes;
+        one["splits"] = facts.splits;
+        one["devices"] = facts.devices;
+        one["cpu_ops"] = facts.cpu_ops;
+        one["addresses"] = facts.addresses;
+    }
+    return out;
+}
+
 /// The rows stay in the session's own memory, which the array keeps alive.
 py::array_t<float> verify(const py::object& self, const Tokens& tokens) {
     auto& s = self.cast<Session&>();
@@ -230,6 +245,10 @@ void register_session(py::module_& m) {
             py::arg("tokens"),
             "Runs the nodes of a verify one by one, in order, each timed with the wait for it.\n"
             "The rows are dropped, and those verified before.")
+        .def(
+            "graphs", &graphs,
+            "The graphs kept now, those used last first, each {kind, rows, nodes, splits, devices: nodes by device,\n"
+            "cpu_ops: what the CPU computes where other devices do, too, addresses: a number that never changes}.")
         .def(
             "rewind",
             [](Session& s, int64_t position, const Progress& progress) {

@@ -32,7 +32,7 @@ class Drafter {
     Drafter() = default;
     std::shared_ptr<const gguf::File> file_;
     drafter::Hyperparameters hp_;
-    std::shared_ptr<void> connection_;  // to a remote device; outlives what lies there
+    std::vector<std::shared_ptr<void>> connections_;  // to remote devices; outlive what lies there
     ggml_context_ptr ctx_;
     std::vector<ggml_backend_buffer_ptr> buffers_;
     std::deque<kernels::PackedTensor> packed_;

@@ -21,8 +21,14 @@ namespace ds4 {
 
 struct ModelOptions {
     /// "auto" (what DS4_DEVICE names, else the first GPU, else the CPU), "cpu", "cuda:0", "hip:0", "metal", "vulkan:0",
-    /// "rpc:HOST:PORT".
+    /// "rpc:HOST:PORT". Several after commas share the layers out in order.
     std::string device = "auto";
+    /// Layers of each device; together the model's. Empty: all on the one device, or equal parts. With "auto" the
+    /// devices are the GPUs in ggml's order.
+    std::vector<int64_t> split = {};
+    /// Routed experts of so many first layers stay on the CPU, model::kEveryLayer for all; 0 for none. On the CPU it
+    /// changes nothing.
+    int64_t cpu_moe = 0;
     /// CPU threads of a session, at least 1. Nothing: the cores that affinity and quota leave to this process, and
     /// fewer while others use them where the CPU's own kernels compute, whose bits do not depend on it.
     std::optional<int> threads = std::nullopt;
@@ -44,10 +50,13 @@ class Model {
     const gguf::File& file() const { return *file_; }
     const model::Hyperparameters& hyperparameters() const { return hp_; }
     const model::Weights& weights() const { return weights_; }
-    ggml_backend_dev_t device() const { return device_; }
-    /// The connection to a remote device, for whatever may outlive the model there.
-    std::shared_ptr<void> connection() const { return connection_; }
+    const model::Places& places() const { return weights_.places; }
+    /// The device of the last layer and the head, and of a drafter.
+    ggml_backend_dev_t device() const { return places().devices[places().head]; }
+    /// All devices and what they have, in words.
     std::string device_name() const;
+    /// The connections to remote devices, for whatever may outlive the model there.
+    const std::vector<std::shared_ptr<void>>& connections() const { return connections_; }
     /// The most that a session computes with.
     int threads() const { return threads_; }
     const machine::Topology& topology() const { return topology_; }
@@ -56,7 +65,7 @@ class Model {
     /// Bytes of weights that were interleaved; 0 where they are used as they lie.
     size_t packed_bytes() const;
 
-    /// Backends of one session: the device's, then the CPU's for what the device cannot do.
+    /// Backends of one session by place: the CPU's, for what others cannot do, is the last.
     std::vector<ggml_backend_ptr> open_backends() const;
     /// The threads that the CPU's computes with. Each session's stay on other cores, as far as there are others.
     model::WorkerOptions workers() const;
@@ -67,12 +76,11 @@ class Model {
     Model() = default;
     std::shared_ptr<const gguf::File> file_;
     model::Hyperparameters hp_;
-    std::shared_ptr<void> connection_;  // to a remote device; outlives what lies there
+    std::vector<std::shared_ptr<void>> connections_;  // to remote devices; outlive what lies there
     ggml_context_ptr ctx_;
     std::vector<ggml_backend_buffer_ptr> buffers_;
     std::deque<kernels::PackedTensor> packed_;
     model::Weights weights_;
-    ggml_backend_dev_t device_ = nullptr;
     machine::Topology topology_;
     int threads_ = 1;
     std::unique_ptr<machine::Load> load_;

@@ -76,6 +76,17 @@ struct NodeTime {
     int64_t experts;                  // of a node that reads experts: how many; 0 where it does not choose among them
 };
 
+/// One of the graphs that a session keeps, for diagnostics.
+struct GraphFacts {
+    std::string kind;  // "forward" or "draft"
+    int64_t rows;
+    int64_t nodes;   // views not counted
+    int64_t splits;  // runs of nodes on one device; 1 is what a device without gaps has
+    std::map<std::string, int64_t> devices;  // how many nodes each device computes
+    std::map<std::string, int64_t> cpu_ops;  // what the CPU computes by ggml's names, where others compute, too
+    uint64_t addresses;                      // of all nodes, as one number: it never changes
+};
+
 /// Positions done and to do of a long call; may throw, which stops the call.
 using StepProgress = std::function<void(int64_t done, int64_t total)>;
 
@@ -137,6 +148,9 @@ class Session {
     /// Runs the nodes of a verify of these rows one by one, in order, each timed with the wait for it. The rows are
     /// dropped, and those verified before. Throws as prefill does.
     std::vector<NodeTime> node_times(std::span<const int32_t> tokens);
+
+    /// The graphs kept now, those used last first.
+    std::vector<GraphFacts> graphs() const;
 
     /// Shortens the state to `position`: at once within the rings' slack, by evaluating again from the nearest
     /// checkpoint otherwise.

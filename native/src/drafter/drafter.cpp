@@ -11,7 +11,7 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
                                              const LoadProgress& progress) {
     std::shared_ptr<Drafter> d(new Drafter());
     d->file_ = gguf::File::open(path);
-    d->connection_ = target.connection();
+    d->connections_ = target.connections();
     auto [hp, ctx, weights] = drafter::describe(*d->file_, &target.hyperparameters());
     d->hp_ = std::move(hp);
     d->ctx_ = std::move(ctx);
@@ -20,7 +20,8 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
     if (target.weights().own_kernels) packable = drafter::packable(d->weights_, target.hyperparameters());
     const machine::Interleaving interleaving(target.topology());
     auto [buffers, packed] =
-        model::place_weights(d->ctx_.get(), *d->file_, target.device(), target.threads(), {}, packable, progress);
+        model::place_weights(d->ctx_.get(), *d->file_, [&](const ggml_tensor*) { return target.device(); },
+                             target.threads(), packable, progress);
     d->buffers_ = std::move(buffers);
     d->packed_ = std::move(packed);
     return d;

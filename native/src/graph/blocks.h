@@ -23,8 +23,8 @@ struct Context {
 /// Elements [first, first + count) along axis 0, 1 or 2, the outermost one of x; a view.
 ggml_tensor* cut(ggml_context* ctx, ggml_tensor* x, int axis, int64_t first, int64_t count);
 
-/// The tokens' embeddings on every stream (1): [hidden, streams, n].
-ggml_tensor* embed(const Context& c, ggml_tensor* embedding);
+/// The embeddings of tokens [n] on every stream (1): [hidden, streams, n].
+ggml_tensor* embed(const Context& c, ggml_tensor* embedding, ggml_tensor* tokens);
 
 /// x -> x' around a sub-layer (8)-(10): sublayer maps the normed collapse [hidden, n] to its output.
 template <typename F>

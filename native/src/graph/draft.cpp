@@ -14,17 +14,21 @@ namespace {
 /// norm's epsilon, the result is the same to the last bit.
 constexpr float kFeatureScale = 1.0f / 256;
 
-DraftInputs create_inputs(ggml_context* ctx, const drafter::Hyperparameters& hp, const DraftShape& s) {
+DraftInputs create_inputs(ggml_context* ctx, const drafter::Hyperparameters& hp, const DraftShape& s,
+                          const model::Places& places) {
+    const InputMaker input{ctx, places.head};
     const int64_t rows = hp.rows();
     DraftInputs in{};
-    in.tokens = input(ctx, GGML_TYPE_I32, rows);
-    in.positions = input(ctx, GGML_TYPE_I32, rows);
-    in.inverse = input(ctx, GGML_TYPE_I32, rows);
-    in.mask = input(ctx, GGML_TYPE_F32, state::context_capacity(hp) + rows, rows);
+    in.tokens = input(GGML_TYPE_I32, rows);
+    const InputMaker beside_embedding{ctx, places.embedding};
+    in.embedded = places.embedding == places.head ? in.tokens : beside_embedding(GGML_TYPE_I32, rows);
+    in.positions = input(GGML_TYPE_I32, rows);
+    in.inverse = input(GGML_TYPE_I32, rows);
+    in.mask = input(GGML_TYPE_F32, state::context_capacity(hp) + rows, rows);
     if (!s.context) return in;
-    in.features = input(ctx, GGML_TYPE_I32, s.context);
-    in.slots = input(ctx, GGML_TYPE_I64, s.context);
-    in.past = input(ctx, GGML_TYPE_I32, s.context);
+    in.features = input(GGML_TYPE_I32, s.context);
+    in.slots = input(GGML_TYPE_I64, s.context);
+    in.past = input(GGML_TYPE_I32, s.context);
     return in;
 }
 
@@ -58,12 +62,12 @@ ggml_tensor* draft_attention(const Context& c, const model::Attention& w, ggml_t
 }
 
 /// The block's streams after all stages: [hidden, streams, rows].
-ggml_tensor* run_stages(const Context& c, const DraftSource& source, ggml_tensor* mask) {
-    ggml_tensor* x = embed(c, source.target.embedding);
+ggml_tensor* run_stages(const Context& c, const DraftSource& source, const DraftInputs& in) {
+    ggml_tensor* x = embed(c, source.target.embedding, in.embedded);
     for (int64_t s = 0; s < c.hp.layers; s++) {
         const model::Layer& w = source.drafter.weights().stages[s];
         x = around(c, x, w.hc_attention, w.attention.norm,
-                   [&](ggml_tensor* h) { return draft_attention(c, w.attention, source.state.context[s], mask, h); });
+                   [&](ggml_tensor* h) { return draft_attention(c, w.attention, source.state.context[s], in.mask, h); });
         x = around(c, x, w.hc_ffn, w.moe.norm, [&](ggml_tensor* h) { return moe_block(c, w.moe, s, c.in.tokens, h); });
     }
     return x;
@@ -80,7 +84,7 @@ Draft build_draft(ggml_context* ctx, const DraftSource& source, const DraftShape
     const drafter::Weights& w = source.drafter.weights();
     Draft d{};
     d.graph = ggml_new_graph_custom(ctx, node_bound(hp), false);
-    d.in = create_inputs(ctx, hp, shape);
+    d.in = create_inputs(ctx, hp, shape, source.target.places);
     Inputs rows;
     rows.tokens = d.in.tokens;
     rows.positions = d.in.positions;
@@ -89,7 +93,7 @@ Draft build_draft(ggml_context* ctx, const DraftSource& source, const DraftShape
     Context c{{ctx, d.graph, source.target.own_kernels}, hp.stages, block, rows};
     if (source.own_attention) c.b.slots = &d.slots;
     if (shape.context) write_context(c, source, d.in);
-    ggml_tensor* h = collapse_head(c, w.hc_head, run_stages(c, source, d.in.mask));
+    ggml_tensor* h = collapse_head(c, w.hc_head, run_stages(c, source, d.in));
     d.hidden = cut(ctx, h, 1, hp.rows() - hp.block, hp.block);
     d.base = ops::product(c.b, source.target.output, ops::rms_norm(c.b, d.hidden, w.output_norm, c.hp.norm_epsilon));
     for (ggml_tensor* t : {d.hidden, d.base}) {
@@ -104,7 +108,9 @@ void fill_draft_inputs(const DraftInputs& in, const drafter::Hyperparameters& hp
                        int64_t oldest, int32_t anchor) {
     const int64_t capacity = state::context_capacity(hp), first = position - s.context;
     const int64_t visible_from = std::max(oldest, position - hp.stages.window);
-    fill<int32_t>(in.tokens, [&](int64_t i) { return i ? hp.noise : anchor; });
+    for (ggml_tensor* tokens : {in.tokens, in.embedded}) {
+        fill<int32_t>(tokens, [&](int64_t i) { return i ? hp.noise : anchor; });
+    }
     fill<int32_t>(in.positions, [&](int64_t i) { return position + i; });
     fill<int32_t>(in.inverse, [&](int64_t i) { return -(position + i); });
     fill<int32_t>(in.features, [&](int64_t i) { return (first + i) % capacity; });

@@ -27,6 +27,7 @@ struct DraftShape {
 /// The tensors that change from draft to draft.
 struct DraftInputs {
     ggml_tensor* tokens;              // [rows] I32: the anchor, then noise
+    ggml_tensor* embedded;            // the same, at the embedding's place
     ggml_tensor* positions;           // [rows] I32
     ggml_tensor* inverse;             // [rows] I32: negated
     ggml_tensor* features = nullptr;  // [context] I32: slots to read in the feature ring

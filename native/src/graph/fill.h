@@ -8,11 +8,19 @@
 
 namespace ds4::graph {
 
-inline ggml_tensor* input(ggml_context* ctx, ggml_type type, int64_t n0, int64_t n1 = 1, int64_t n2 = 1) {
-    ggml_tensor* t = ggml_new_tensor_3d(ctx, type, n0, n1, n2);
-    ggml_set_input(t);
-    return t;
-}
+/// Makes inputs that lie at one place (model::Places), where they are read; the tensor says which.
+struct InputMaker {
+    ggml_context* ctx;
+    int place;
+
+    ggml_tensor* operator()(ggml_type type, int64_t n0, int64_t n1 = 1, int64_t n2 = 1) const {
+        ggml_tensor* t = ggml_new_tensor_3d(ctx, type, n0, n1, n2);
+        ggml_set_input(t);
+        t->op_params[0] = place;
+        return t;
+    }
+};
+inline int place_of_input(const ggml_tensor* t) { return t->op_params[0]; }
 
 /// Whether the graph reads this input: nothing else gets memory.
 inline bool used(const ggml_tensor* t) { return t && t->buffer; }

@@ -9,29 +9,29 @@
 namespace ds4::graph {
 namespace {
 
-RatioInputs create_ratio(ggml_context* ctx, int ratio, const Shape& s) {
+RatioInputs create_ratio(const InputMaker& input, int ratio, const Shape& s) {
     RatioInputs r;
     const int64_t blocks = s.blocks(ratio);
-    r.ape = input(ctx, GGML_TYPE_I32, s.rows);
-    r.carry = input(ctx, GGML_TYPE_I64, std::min(s.rows, state::carry_capacity(ratio)));
+    r.ape = input(GGML_TYPE_I32, s.rows);
+    r.carry = input(GGML_TYPE_I64, std::min(s.rows, state::carry_capacity(ratio)));
     if (!blocks) return r;
-    r.own = input(ctx, GGML_TYPE_I32, ratio * blocks);
-    r.row = input(ctx, GGML_TYPE_I64, blocks);
-    r.start = input(ctx, GGML_TYPE_I32, blocks);
+    r.own = input(GGML_TYPE_I32, ratio * blocks);
+    r.row = input(GGML_TYPE_I64, blocks);
+    r.start = input(GGML_TYPE_I32, blocks);
     if (ratio == 4) {
-        r.previous = input(ctx, GGML_TYPE_I32, 4 * blocks);
-        r.missing = input(ctx, GGML_TYPE_F32, 1, 8, blocks);
+        r.previous = input(GGML_TYPE_I32, 4 * blocks);
+        r.missing = input(GGML_TYPE_F32, 1, 8, blocks);
     }
     return r;
 }
 
-QueryBlock create_queries(ggml_context* ctx, const model::Hyperparameters& hp, const Shape& s, int64_t first) {
+QueryBlock create_queries(const InputMaker& input, const model::Hyperparameters& hp, const Shape& s, int64_t first) {
     QueryBlock q{first, std::min(kAttentionRows, s.rows - first)};
     const int64_t keys = hp.window + q.count;
-    q.raw = input(ctx, GGML_TYPE_F32, keys, q.count);
-    q.dense4 = input(ctx, GGML_TYPE_F32, keys + s.length4, q.count);
-    q.dense128 = input(ctx, GGML_TYPE_F32, keys + s.length128, q.count);
-    if (s.length4) q.visible4 = input(ctx, GGML_TYPE_F16, s.length4, q.count);
+    q.raw = input(GGML_TYPE_F32, keys, q.count);
+    q.dense4 = input(GGML_TYPE_F32, keys + s.length4, q.count);
+    q.dense128 = input(GGML_TYPE_F32, keys + s.length128, q.count);
+    if (s.length4) q.visible4 = input(GGML_TYPE_F16, s.length4, q.count);
     return q;
 }
 
@@ -76,17 +76,18 @@ void fill_queries(const QueryBlock& q, int64_t window, int64_t position) {
 
 }  // namespace
 
-Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const Shape& s) {
+Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const Shape& s, int place) {
+    const InputMaker input{ctx, place};
     Inputs in;
-    in.tokens = input(ctx, GGML_TYPE_I32, s.rows);
-    in.positions = input(ctx, GGML_TYPE_I32, s.rows);
-    in.inverse = input(ctx, GGML_TYPE_I32, s.rows);
-    in.window = input(ctx, GGML_TYPE_I32, hp.window);
-    in.ring = input(ctx, GGML_TYPE_I64, std::min(s.rows, state::raw_capacity(hp)));
-    if (s.features) in.features = input(ctx, GGML_TYPE_I64, s.features);
-    in.csa = create_ratio(ctx, 4, s);
-    in.hca = create_ratio(ctx, 128, s);
-    for (int64_t i = 0; i < s.rows; i += kAttentionRows) in.queries.push_back(create_queries(ctx, hp, s, i));
+    in.tokens = input(GGML_TYPE_I32, s.rows);
+    in.positions = input(GGML_TYPE_I32, s.rows);
+    in.inverse = input(GGML_TYPE_I32, s.rows);
+    in.window = input(GGML_TYPE_I32, hp.window);
+    in.ring = input(GGML_TYPE_I64, std::min(s.rows, state::raw_capacity(hp)));
+    if (s.features) in.features = input(GGML_TYPE_I64, s.features);
+    in.csa = create_ratio(input, 4, s);
+    in.hca = create_ratio(input, 128, s);
+    for (int64_t i = 0; i < s.rows; i += kAttentionRows) in.queries.push_back(create_queries(input, hp, s, i));
     return in;
 }
 

@@ -21,9 +21,9 @@ int64_t needed_rows(const Shape& s, bool tapped) {
 
 }  // namespace
 
-ggml_tensor* embed(const Context& c, ggml_tensor* embedding) {
-    ggml_tensor* e = ggml_get_rows(c.b.ctx, embedding, c.in.tokens);
-    e = ggml_reshape_3d(c.b.ctx, e, c.hp.hidden, 1, c.in.tokens->ne[0]);
+ggml_tensor* embed(const Context& c, ggml_tensor* embedding, ggml_tensor* tokens) {
+    ggml_tensor* e = ggml_get_rows(c.b.ctx, embedding, tokens);
+    e = ggml_reshape_3d(c.b.ctx, e, c.hp.hidden, 1, tokens->ne[0]);
     return ggml_repeat_4d(c.b.ctx, e, c.hp.hidden, c.hp.streams, e->ne[2], 1);
 }
 
@@ -52,12 +52,18 @@ size_t node_bound(const model::Hyperparameters& hp, const Shape& s) {
 
 Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const model::Weights& weights,
                     const std::vector<state::LayerState>& state, const Taps& taps, const Shape& shape) {
-    Target t{ggml_new_graph_custom(ctx, node_bound(hp, shape), false), create_inputs(ctx, hp, shape)};
-    const Context c{{ctx, t.graph, weights.own_kernels}, hp, shape, t.in};
-    ggml_tensor* x = embed(c, weights.embedding);
-    ggml_tensor* tokens = t.in.tokens;
+    const model::Places& places = weights.places;
+    Target t{ggml_new_graph_custom(ctx, node_bound(hp, shape), false), {}};
+    for (int place = 0; place <= places.host(); place++) t.in.push_back(create_inputs(ctx, hp, shape, place));
+    const auto shared = std::make_shared<ops::Shared>();
+    const auto at = [&](int place) {
+        return Context{{ctx, t.graph, places.own(place), shared}, hp, shape, t.in[place]};
+    };
+    ggml_tensor* x = embed(at(places.embedding), weights.embedding, t.in[places.embedding].tokens);
     std::vector<ggml_tensor*> tapped;
     for (int64_t i = 0; i < hp.layers; i++) {
+        const Context c = at(places.layers[i]);
+        ggml_tensor* tokens = c.in.tokens;
         const model::Layer& w = weights.layers[i];
         x = around(c, x, w.hc_attention, w.attention.norm,
                    [&](ggml_tensor* h) { return attention_block(c, w.attention, state[i], hp.ratios[i], h); });
@@ -68,12 +74,14 @@ Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const m
             tokens = cut(ctx, tokens, 0, shape.rows - needed, needed);
         }
         x = around(c, x, w.hc_ffn, w.moe.norm, [&](ggml_tensor* h) { return moe_block(c, w.moe, i, tokens, h); });
-        if (shape.features && taps.has(i)) tapped.push_back(stream_mean(c.b, last_rows(c, x, shape.features)));
+        // At once: another place is to get the mean, not the streams.
+        if (shape.features && taps.has(i)) tapped.push_back(c.b.now(stream_mean(c.b, last_rows(c, x, shape.features))));
     }
-    if (shape.features) keep_features(c.b, tapped, taps.ring, t.in.features);
+    const Context head = at(places.head);
+    if (shape.features) keep_features(head.b, tapped, taps.ring, head.in.features);
     if (shape.logits == Logits::none) return t;
-    if (shape.logits == Logits::last) x = last_rows(c, x, 1);
-    t.logits = head_block(c, weights, x);
+    if (shape.logits == Logits::last) x = last_rows(head, x, 1);
+    t.logits = head_block(head, weights, x);
     ggml_set_output(t.logits);
     ggml_build_forward_expand(t.graph, t.logits);
     return t;

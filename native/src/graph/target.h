@@ -13,7 +13,7 @@ namespace ds4::graph {
 /// A built graph: fill the inputs, compute, read the logits.
 struct Target {
     ggml_cgraph* graph;
-    Inputs in;
+    std::vector<Inputs> in;         // by place; those that nothing reads have no memory
     ggml_tensor* logits = nullptr;  // [vocab, 1 or rows] F32; null when none were asked for
 };
 

@@ -7,6 +7,7 @@
 
 #include "ds4/errors.h"
 #include "ds4/model.h"
+#include "ggml-cpp.h"
 #include "model/remote.h"
 
 namespace ds4 {
@@ -40,13 +41,26 @@ std::string device_list() {
     return list;
 }
 
-ggml_backend_dev_t best_device() {
+/// What DS4_DEVICE names; empty where it leaves the choice to us.
+std::string device_of_environment() {
     const char* chosen = std::getenv("DS4_DEVICE");
-    if (chosen && *chosen && lower(chosen) != "auto") return find_device(chosen);
+    return chosen && lower(chosen) != "auto" ? chosen : "";
+}
+
+ggml_backend_dev_t best_device() {
+    const std::string chosen = device_of_environment();
+    if (!chosen.empty()) return find_device(chosen);
     for (auto type : {GGML_BACKEND_DEVICE_TYPE_GPU, GGML_BACKEND_DEVICE_TYPE_IGPU}) {
         if (ggml_backend_dev_t device = ggml_backend_dev_by_type(type)) return device;
     }
     return cpu_device();
+}
+
+/// Types whose rows the CUDA, Metal and Vulkan backends all look up.
+bool is_looked_up_everywhere(ggml_type type) {
+    constexpr ggml_type types[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_Q4_0, GGML_TYPE_Q4_1,
+                                   GGML_TYPE_Q5_0, GGML_TYPE_Q5_1, GGML_TYPE_Q8_0};
+    return std::ranges::find(types, type) != std::end(types);
 }
 
 }  // namespace
@@ -67,6 +81,26 @@ ggml_backend_dev_t find_device(const std::string& name) {
     throw RequestError("device '" + name + "' is not here; this build offers: " + device_list() +
                        ", rpc:HOST:PORT (other backends need a build with ggml's switch, e.g. "
                        "CMAKE_ARGS=-DGGML_CUDA=ON)");
+}
+
+bool is_automatic(const std::string& name) { return lower(name) == "auto" && device_of_environment().empty(); }
+
+std::vector<ggml_backend_dev_t> all_gpus() {
+    std::vector<ggml_backend_dev_t> gpus;
+    for (size_t i = 0; i < ggml_backend_dev_count(); i++) {
+        ggml_backend_dev_t device = ggml_backend_dev_get(i);
+        if (ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_GPU) gpus.push_back(device);
+    }
+    if (gpus.empty()) throw BackendError("there is no GPU to split the layers over; this build offers: " + device_list());
+    return gpus;
+}
+
+bool looks_up_rows(ggml_backend_dev_t device, ggml_type type, int64_t columns, int64_t rows) {
+    if (!endpoint_of(device).empty()) return is_looked_up_everywhere(type);
+    ggml_context_ptr ctx(ggml_init({4 * ggml_tensor_overhead(), nullptr, true}));
+    ggml_tensor* matrix = ggml_new_tensor_2d(ctx.get(), type, columns, rows);
+    return ggml_backend_dev_supports_op(
+        device, ggml_get_rows(ctx.get(), matrix, ggml_new_tensor_1d(ctx.get(), GGML_TYPE_I32, 1)));
 }
 
 std::string name_of(ggml_backend_dev_t device) {

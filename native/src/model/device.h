@@ -2,6 +2,7 @@
 // Devices by the names people type.
 
 #include <string>
+#include <vector>
 
 #include "ggml-backend.h"
 
@@ -12,8 +13,16 @@ namespace ds4::model {
 /// fits no device, BackendError for a remote one that does not answer.
 ggml_backend_dev_t find_device(const std::string& name);
 
+/// Whether a name stands for whatever this machine has.
+bool is_automatic(const std::string& name);
+/// In ggml's order; throws BackendError where there are none.
+std::vector<ggml_backend_dev_t> all_gpus();
+
 /// The name of a device: ggml's, "rpc:HOST:PORT" for a remote one.
 std::string name_of(ggml_backend_dev_t device);
+
+/// Whether a device can look rows up in a matrix of this type and shape, on our word or ggml's: no remote device says.
+bool looks_up_rows(ggml_backend_dev_t device, ggml_type type, int64_t columns, int64_t rows);
 
 /// The CPU device. Throws BackendError when no CPU backend is loaded.
 ggml_backend_dev_t cpu_device();

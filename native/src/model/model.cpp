@@ -24,23 +24,22 @@ std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOpt
     const int threads = options.threads.value_or(1);
     if (threads < 1) throw RequestError("threads is " + std::to_string(threads) + ", wanted at least 1");
     std::shared_ptr<Model> m(new Model());
-    m->device_ = model::find_device(options.device);
-    m->connection_ = model::keep_connected(m->device_);
     m->topology_ = machine::read_topology(machine::allowed_cpus());
     m->threads_ = options.threads.value_or(machine::default_threads(m->topology_));
-    const bool own_kernels = options.repack && model::own_kernels(m->device_);
-    // Only our own kernels give the same bits with any number of threads.
-    if (!options.threads && own_kernels) m->load_ = std::make_unique<machine::Load>(m->topology_);
     m->file_ = gguf::File::open(path);
     m->hp_ = model::read_hyperparameters(*m->file_);
     m->ctx_.reset(ggml_init({model::weights_context_size(m->hp_), nullptr, true}));
     m->weights_ = model::describe_weights(m->ctx_.get(), *m->file_, m->hp_);
-    m->weights_.own_kernels = own_kernels;
+    model::decide_places(m->weights_, {options.device, options.split, options.cpu_moe},
+                         options.repack && model::own_kernels());
+    // Only our own kernels give the same bits with any number of threads.
+    if (!options.threads && m->places().own_kernels) m->load_ = std::make_unique<machine::Load>(m->topology_);
+    for (ggml_backend_dev_t device : m->places().devices) m->connections_.push_back(model::keep_connected(device));
     const std::vector<model::Packable> packable = model::packable(m->weights_, m->hp_);
     const machine::Interleaving interleaving(m->topology_);
-    // The embedding is only ever gathered from: a few rows a forward are not worth device memory.
-    auto [buffers, packed] = model::place_weights(m->ctx_.get(), *m->file_, m->device_, m->threads_,
-                                                  {m->weights_.embedding}, packable, progress);
+    const auto device_of = [&](const ggml_tensor* t) { return m->places().devices[place_of(m->weights_, t)]; };
+    auto [buffers, packed] =
+        model::place_weights(m->ctx_.get(), *m->file_, device_of, m->threads_, packable, progress);
     m->buffers_ = std::move(buffers);
     m->packed_ = std::move(packed);
     m->spread_over_nodes_ = interleaving.active() && any_packed_here(m->ctx_.get(), *m->file_);
@@ -51,15 +50,13 @@ std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOpt
     return m;
 }
 
-std::string Model::device_name() const { return model::name_of(device_); }
+std::string Model::device_name() const { return model::in_words(places()); }
 
 std::vector<ggml_backend_ptr> Model::open_backends() const {
     std::vector<ggml_backend_ptr> backends;
-    ggml_backend_dev_t cpu = model::cpu_device();
-    if (device_ != cpu) backends.emplace_back(ggml_backend_dev_init(device_, nullptr));
-    backends.emplace_back(ggml_backend_dev_init(cpu, nullptr));
-    for (const ggml_backend_ptr& b : backends) {
-        if (!b) throw BackendError("device " + device_name() + " cannot be opened");
+    for (ggml_backend_dev_t device : places().devices) {
+        backends.emplace_back(ggml_backend_dev_init(device, nullptr));
+        if (!backends.back()) throw BackendError("device " + model::name_of(device) + " cannot be opened");
     }
     return backends;
 }

@@ -27,6 +27,11 @@ void pack_tile(ggml_type type, const void* rows, int64_t count, int64_t columns,
     kernels::pack_tile(format, widened.data(), static_cast<size_t>(columns) * sizeof(float), count, columns, out);
 }
 
+void add_experts(std::vector<Packable>& out, const Layer& layer) {
+    for (ggml_tensor* experts : {layer.moe.gate, layer.moe.up, layer.moe.down})
+        out.push_back({experts, experts->ne[2]});
+}
+
 [[noreturn]] void fail(const gguf::File& file, const gguf::Tensor& tensor, const std::string& what) {
     throw file.error("tensor '" + tensor.name + "' is packed, " + what +
                      "; pack the original again with deepseek4-quantize --pack");
@@ -40,15 +45,18 @@ void add_packable(std::vector<Packable>& out, const Layer& layer, const Hyperpar
     out.push_back({a.output_a, hp.output_groups});
     add(out, {a.compressor.kv, a.compressor.gate, a.indexer.query, a.indexer.proj, a.indexer.compressor.kv,
               a.indexer.compressor.gate});
-    for (ggml_tensor* experts : {layer.moe.gate, layer.moe.up, layer.moe.down})
-        out.push_back({experts, experts->ne[2]});
+    add_experts(out, layer);
     add(out, {layer.moe.router, layer.moe.shared_gate, layer.moe.shared_up, layer.moe.shared_down});
 }
 
 std::vector<Packable> packable(const Weights& weights, const Hyperparameters& hp) {
     std::vector<Packable> out;
+    const Places& places = weights.places;
+    for (int64_t i = 0; i < hp.layers; i++) {
+        if (places.own(places.layers[i])) add_packable(out, weights.layers[i], hp);
+        else if (places.own_kernels && places.host_computes_experts(i)) add_experts(out, weights.layers[i]);
+    }
     if (!weights.own_kernels) return out;
-    for (const Layer& layer : weights.layers) add_packable(out, layer, hp);
     add(out, {weights.hc_head.fn});
     if (weights.output != weights.embedding) add(out, {weights.output});  // rows of an embedding are looked up
     return out;

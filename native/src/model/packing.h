@@ -16,7 +16,7 @@ struct Packable {
     int64_t count = 1;
 };
 
-/// Those of a layer, or of a drafter's stage; of a target, none unless the CPU's own kernels compute with it.
+/// Those of a layer, or of a drafter's stage; of a target, what the CPU's own kernels compute with.
 void add_packable(std::vector<Packable>& out, const Layer& layer, const Hyperparameters& hp);
 std::vector<Packable> packable(const Weights& weights, const Hyperparameters& hp);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <set>
 #include <string_view>
 #include <thread>
 
@@ -43,16 +44,36 @@ struct Span {
 };
 
 /// Rows can be packed for the kernels, but what a file has packed is of no use without them.
-void require_kernels(const gguf::File& file, ggml_backend_dev_t device, const std::vector<Packable>& packable) {
-    if (std::ranges::none_of(file.tensors(), [](const gguf::Tensor& t) { return t.packed != 0; })) return;
-    if (packable.empty()) {
-        throw RequestError(file.paths()[0] +
-                           ": is packed for the CPU's own kernels, which do not compute here (device " +
-                           std::string(ggml_backend_dev_name(device)) +
+void require_kernels(ggml_context* ctx, const gguf::File& file, const DeviceOf& device_of,
+                     const std::vector<Packable>& packable) {
+    for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+        if (file.find_tensor(t->name)->packed == 0) continue;
+        if (!packable.empty() && device_of(t) == cpu_device()) continue;
+        throw RequestError(file.paths()[0] + ": is packed for the CPU's own kernels, which do not compute '" + t->name +
+                           "' here (device " + name_of(device_of(t)) +
                            ", --no-repack, or DS4_OPS=generic); give the file that it was packed from");
     }
     require_packed_alike(file, packable);
 }
+
+/// Several tensors for one device, as few buffers as it allows.
+struct Upload {
+    ggml_backend_buffer_type_t type;
+    std::vector<ggml_tensor*> tensors = {};
+
+    size_t bytes(const ggml_tensor* t) const {
+        return GGML_PAD(ggml_backend_buft_get_alloc_size(type, t), ggml_backend_buft_get_alignment(type));
+    }
+    /// Where the tensors from `first` on that share a buffer end, and its size.
+    std::pair<size_t, size_t> share(size_t first) const {
+        const size_t most = ggml_backend_buft_get_max_size(type);
+        size_t end = first, size = 0;
+        while (end < tensors.size() && (end == first || size + bytes(tensors[end]) <= most)) {
+            size += bytes(tensors[end++]);
+        }
+        return {end, size};
+    }
+};
 
 class Placement {
    public:
@@ -102,22 +123,27 @@ class Placement {
         }
     }
 
-    /// Gives what has no place yet memory on `device`.
-    void upload(ggml_backend_dev_t device) {
-        size_t size = 0;
+    /// Gives those that `wanted` picks and that have no place yet memory on `device`.
+    template <typename F>
+    void upload(ggml_backend_dev_t device, F wanted) {
+        Upload upload{ggml_backend_dev_buffer_type(device)};
         for (ggml_tensor* t = ggml_get_first_tensor(ctx_); t; t = ggml_get_next_tensor(ctx_, t)) {
-            if (t->data) continue;
-            to_upload_.push_back(t);
-            size += ggml_nbytes(t);
+            if (!t->data && wanted(t)) upload.tensors.push_back(t);
         }
-        if (to_upload_.empty()) return;
-        ggml_backend_buffer_t buffer =
-            ggml_backend_alloc_ctx_tensors_from_buft(ctx_, ggml_backend_dev_buffer_type(device));
-        if (!buffer) {
-            throw BackendError("no room on " + std::string(ggml_backend_dev_name(device)) + " for " +
-                               std::to_string(size >> 20) + " MiB of weights");
+        for (size_t first = 0; first < upload.tensors.size();) {
+            const auto [end, size] = upload.share(first);
+            ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(upload.type, size);
+            if (!buffer) {
+                throw BackendError("no room on " + name_of(device) + " for " + std::to_string(size >> 20) +
+                                   " MiB of weights: keep experts on the CPU (--n-cpu-moe)");
+            }
+            keep(buffer);
+            char* at = static_cast<char*>(ggml_backend_buffer_get_base(buffer));
+            for (; first < end; at += upload.bytes(upload.tensors[first++])) {
+                check(ggml_backend_tensor_alloc(buffer, upload.tensors[first], at));
+                to_upload_.push_back(upload.tensors[first]);
+            }
         }
-        keep(buffer);
     }
 
     /// Fills the memory that was given out.
@@ -202,22 +228,23 @@ class Placement {
 
 }  // namespace
 
-bool own_kernels(ggml_backend_dev_t device) {
+bool own_kernels() {
     const char* ops = std::getenv("DS4_OPS");
-    return device == cpu_device() && (!ops || std::string_view(ops) != "generic");
+    return !ops || std::string_view(ops) != "generic";
 }
 
-Placed place_weights(ggml_context* ctx, const gguf::File& file, ggml_backend_dev_t device, int threads,
-                     const std::vector<ggml_tensor*>& on_host, const std::vector<Packable>& packable,
-                     const LoadProgress& progress) {
-    require_kernels(file, device, packable);
+Placed place_weights(ggml_context* ctx, const gguf::File& file, const DeviceOf& device_of, int threads,
+                     const std::vector<Packable>& packable, const LoadProgress& progress) {
+    require_kernels(ctx, file, device_of, packable);
     Placement placement(ctx, file);
     placement.pack(packable);
-    placement.map(cpu_device(), [&](const ggml_tensor* t) {
-        return kernels::packed_of(t) || std::ranges::find(on_host, t) != on_host.end();
-    });
-    if (addresses_host_memory(device)) placement.map(device, [](const ggml_tensor*) { return true; });
-    placement.upload(device);
+    std::set<ggml_backend_dev_t> devices;
+    for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) devices.insert(device_of(t));
+    for (ggml_backend_dev_t device : devices) {
+        const auto here = [&](const ggml_tensor* t) { return device_of(t) == device; };
+        if (addresses_host_memory(device)) placement.map(device, here);
+        placement.upload(device, here);
+    }
     placement.fill(threads, progress);
     if (progress) progress(1);
     return placement.take();

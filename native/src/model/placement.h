@@ -2,6 +2,7 @@
 // Where the weights go: packed for the CPU's kernels, used from the file's mapping, or uploaded.
 
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "ds4/model.h"
@@ -9,8 +10,11 @@
 
 namespace ds4::model {
 
-/// Whether graphs on a device are computed by the CPU's own kernels: on the CPU, unless DS4_OPS=generic is set.
-bool own_kernels(ggml_backend_dev_t device);
+/// Whether what the CPU computes is computed by kernels of our own: unless DS4_OPS=generic is set.
+bool own_kernels();
+
+/// The device of a tensor.
+using DeviceOf = std::function<ggml_backend_dev_t(const ggml_tensor*)>;
 
 /// What holds the weights' data.
 struct Placed {
@@ -18,12 +22,11 @@ struct Placed {
     std::deque<kernels::PackedTensor> packed;  // tensors point to these
 };
 
-/// Gives every tensor of `ctx` its data. The `packable` ones whose types have kernels are packed for the CPU, unless
-/// memory would not suffice, or used as they lie where the file has them packed. Without kernels of ours there are
-/// none. Tensors in `on_host` stay in host memory whatever the device. Throws BackendError when the device has no room,
-/// RequestError for a packed file where our kernels do not compute, FormatError for one that is packed otherwise.
-Placed place_weights(ggml_context* ctx, const gguf::File& file, ggml_backend_dev_t device, int threads,
-                     const std::vector<ggml_tensor*>& on_host, const std::vector<Packable>& packable,
-                     const LoadProgress& progress);
+/// Gives every tensor of `ctx` its data on its device. The `packable` ones, all of the CPU, whose types have kernels
+/// are packed, unless memory would not suffice, or used as they lie where the file has them packed. Throws BackendError
+/// when a device has no room, RequestError for a file that is packed where our kernels do not compute, FormatError for
+/// one that is packed otherwise.
+Placed place_weights(ggml_context* ctx, const gguf::File& file, const DeviceOf& device_of, int threads,
+                     const std::vector<Packable>& packable, const LoadProgress& progress);
 
 }  // namespace ds4::model

@@ -1,6 +1,10 @@
 #include "model/weights.h"
 
+#include <cinttypes>
+#include <cstdio>
+
 #include "model/describer.h"
+#include "model/device.h"
 
 namespace ds4::model {
 
@@ -16,6 +20,27 @@ Weights describe_weights(ggml_context* ctx, const gguf::File& file, const Hyperp
         out.layers.push_back(describe_layer(in, hp, layer, "blk." + std::to_string(layer) + "."));
     }
     return out;
+}
+
+void decide_places(Weights& weights, const PlacesWanted& wanted, bool own_kernels) {
+    Places& places = weights.places;
+    places = find_places(wanted, std::ssize(weights.layers));
+    places.own_kernels = own_kernels;
+    weights.own_kernels = places.own(places.head);
+    const ggml_tensor* rows = weights.embedding;
+    if (weights.output == rows) places.embedding = places.head;
+    ggml_backend_dev_t device = places.devices[places.embedding];
+    if (!looks_up_rows(device, rows->type, rows->ne[0], rows->ne[1])) places.embedding = places.host();
+}
+
+int place_of(const Weights& weights, const ggml_tensor* tensor) {
+    const Places& places = weights.places;
+    if (tensor == weights.embedding) return places.embedding;
+    int64_t layer = -1;
+    if (std::sscanf(tensor->name, "blk.%" SCNd64 ".", &layer) != 1) return places.head;
+    const Moe& moe = weights.layers[layer].moe;
+    const bool routed = tensor == moe.gate || tensor == moe.up || tensor == moe.down;
+    return routed && layer < places.host_experts ? places.host() : places.layers[layer];
 }
 
 size_t weights_context_size(const Hyperparameters& hp) {

@@ -5,6 +5,7 @@
 
 #include "ggml.h"
 #include "model/hyperparameters.h"
+#include "model/places.h"
 
 namespace ds4::model {
 
@@ -48,7 +49,8 @@ struct Weights {
     ggml_tensor *embedding, *output, *output_norm;
     HyperConnection hc_head;
     std::vector<Layer> layers;
-    bool own_kernels = false;  // whether the CPU's own kernels compute the graph, which all weights are placed for
+    Places places;             // where they are computed with
+    bool own_kernels = false;  // whether the CPU's own kernels compute the head, and a drafter with it
 };
 
 /// Creates one tensor of `ctx` (a no_alloc context) for every role, with the file's type, shape and name; data is
@@ -58,6 +60,13 @@ struct Weights {
 /// Throws FormatError for a missing tensor, a wrong shape, a type the role cannot take (a quantised vector, a token map
 /// that is not I32), or a token map with an expert out of range.
 Weights describe_weights(ggml_context* ctx, const gguf::File& file, const Hyperparameters& hp);
+
+/// Decides where they are computed with, and whether by our own kernels on the CPU. The embedding stays in host memory
+/// where its device cannot look rows up in it. Throws as find_places does.
+void decide_places(Weights& weights, const PlacesWanted& wanted, bool own_kernels);
+
+/// The place of a tensor of theirs.
+int place_of(const Weights& weights, const ggml_tensor* tensor);
 
 /// Bytes a no_alloc context needs to hold the tensors of describe_weights.
 size_t weights_context_size(const Hyperparameters& hp);

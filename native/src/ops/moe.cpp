@@ -14,9 +14,13 @@ Routes route(const Build& b, ggml_tensor* scores, const RouteBy& by, const Route
 }
 
 ggml_tensor* moe(const Build& b, ggml_tensor* h, const Routes& routes, const MoeWeights& w, const MoeOptions& options) {
-    const auto all = {w.gate, w.up, w.down, w.shared_gate, w.shared_up, w.shared_down};
-    return std::ranges::all_of(all, kernels::packed_of) ? cpu::moe(b, h, routes, w, options)
-                                                        : generic::moe(b, h, routes, w, options);
+    const auto routed = {w.gate, w.up, w.down}, shared = {w.shared_gate, w.shared_up, w.shared_down};
+    if (!std::ranges::all_of(routed, kernels::packed_of)) return generic::moe(b, h, routes, w, options);
+    if (std::ranges::all_of(shared, kernels::packed_of)) return cpu::moe(b, h, routes, w, options);
+    // What a device of its own computes comes first, so that one change of place to the CPU is enough.
+    for (ggml_tensor* route : {routes.experts, routes.weights}) b.now(route);
+    ggml_tensor* beside = b.now(generic::shared_expert(b, h, w, options.clamp_shared));
+    return ggml_add(b.ctx, beside, cpu::moe(b, h, routes, {w.gate, w.up, w.down, nullptr, nullptr, nullptr}, options));
 }
 
 }  // namespace ds4::ops

@@ -6,6 +6,15 @@
 #include "graph/fill.h"
 
 namespace ds4::session {
+namespace {
+
+/// Whether a node is a function of this process.
+bool is_custom(const ggml_tensor* node) {
+    constexpr ggml_op ours[] = {GGML_OP_CUSTOM, GGML_OP_MAP_CUSTOM1, GGML_OP_MAP_CUSTOM2, GGML_OP_MAP_CUSTOM3};
+    return std::ranges::find(ours, node->op) != std::end(ours);
+}
+
+}  // namespace
 
 ggml_context_ptr graph_context(size_t nodes) {
     ggml_context_ptr ctx(
@@ -21,13 +30,18 @@ ggml_backend_sched_ptr graph_scheduler(const std::vector<ggml_backend_ptr>& back
         ggml_backend_sched_new(list.data(), nullptr, static_cast<int>(list.size()), 2 * nodes, false, true));
 }
 
-void keep_on_host(ggml_backend_sched_t scheduler, ggml_cgraph* graph) {
-    ggml_backend_t host = ggml_backend_sched_get_backend(scheduler, ggml_backend_sched_get_n_backends(scheduler) - 1);
-    constexpr ggml_op ours[] = {GGML_OP_CUSTOM, GGML_OP_MAP_CUSTOM1, GGML_OP_MAP_CUSTOM2, GGML_OP_MAP_CUSTOM3};
+void place_nodes(ggml_backend_sched_t scheduler, ggml_cgraph* graph) {
+    const auto put = [&](ggml_tensor* t, int place) {
+        ggml_backend_sched_set_tensor_backend(scheduler, t, ggml_backend_sched_get_backend(scheduler, place));
+    };
+    const int host = ggml_backend_sched_get_n_backends(scheduler) - 1;
     for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
         ggml_tensor* node = ggml_graph_node(graph, i);
-        const bool custom = std::ranges::find(ours, node->op) != std::end(ours);
-        if (custom) ggml_backend_sched_set_tensor_backend(scheduler, node, host);
+        if (is_custom(node)) put(node, host);
+        for (ggml_tensor* source : node->src) {
+            ggml_tensor* whole = source && source->view_src ? source->view_src : source;
+            if (whole && (whole->flags & GGML_TENSOR_FLAG_INPUT)) put(whole, graph::place_of_input(whole));
+        }
     }
 }
 

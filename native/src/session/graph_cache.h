@@ -27,9 +27,9 @@ size_t input_bytes(ggml_context* ctx);
 /// A context without memory of its own for a graph of at most `nodes` nodes. Throws BackendError.
 ggml_context_ptr graph_context(size_t nodes);
 ggml_backend_sched_ptr graph_scheduler(const std::vector<ggml_backend_ptr>& backends, size_t nodes);
-/// Has the CPU, the last backend, compute the nodes that are functions of this process, whatever others say they can
-/// do.
-void keep_on_host(ggml_backend_sched_t scheduler, ggml_cgraph* graph);
+/// Puts inputs at their places, which are the scheduler's backends, and has the CPU, the last of them, compute the nodes
+/// that are functions of this process, whatever others say they can do.
+void place_nodes(ggml_backend_sched_t scheduler, ggml_cgraph* graph);
 
 /// Builds the graph of a shape and a scheduler for it; memory is not yet allocated.
 template <typename Shape, typename Build>
@@ -37,7 +37,7 @@ auto build_plan(const std::vector<ggml_backend_ptr>& backends, const Shape& shap
     ggml_context_ptr ctx = graph_context(nodes);
     auto built = build(ctx.get());
     ggml_backend_sched_ptr scheduler = graph_scheduler(backends, nodes);
-    keep_on_host(scheduler.get(), built.graph);
+    place_nodes(scheduler.get(), built.graph);
     return std::make_unique<Plan<Shape, decltype(built)>>(shape, std::move(ctx), std::move(built),
                                                           std::move(scheduler));
 }
@@ -65,6 +65,9 @@ class GraphCache {
         plans_.push_front(std::move(plan));
         return *plans_.front();
     }
+
+    /// Those kept, the most recently used first.
+    const std::list<std::unique_ptr<Entry>>& kept() const { return plans_; }
 
    private:
     /// Decode and verify alternate between a handful of shapes (how many rows, does a block end inside or not).

@@ -23,6 +23,13 @@ SessionOptions checked(const Model& model, const SessionOptions& options) {
     return options;
 }
 
+state::Homes homes(const Model& model, const std::vector<ggml_backend_ptr>& backends) {
+    const auto memory = [&](int place) { return ggml_backend_get_default_buffer_type(backends[place].get()); };
+    state::Homes homes{{}, memory(model.places().head)};
+    for (int place : model.places().layers) homes.layers.push_back(memory(place));
+    return homes;
+}
+
 }  // namespace
 
 Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o, std::shared_ptr<const Drafter> d)
@@ -32,8 +39,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o, std
       backends(model->open_backends()),
       workers(backends.back().get(), model->workers()),
       device(session::DeviceKernels::open(*model, drafter.get(), options.kv_type, traffic)),
-      state(model->hyperparameters(), options.context, options.kv_type,
-            ggml_backend_get_default_buffer_type(backends.front().get()),
+      state(model->hyperparameters(), options.context, options.kv_type, homes(*model, backends),
             drafter ? &drafter->hyperparameters() : nullptr),
       forwards([this](const graph::Shape& shape) {
           const model::Hyperparameters& hp = model->hyperparameters();
@@ -89,7 +95,9 @@ const ggml_tensor* Session::Impl::forward(std::span<const int32_t> rows, graph::
     const int64_t features = std::min(count, feature_capacity());
     auto& plan = forwards.get(graph::shape_of(hp, position(), count, wanted, features));
     const graph::Target& target = plan.built;
-    graph::fill_inputs(target.in, hp, plan.shape, position(), rows, feature_capacity());
+    for (const graph::Inputs& in : target.in) {
+        graph::fill_inputs(in, hp, plan.shape, position(), rows, feature_capacity());
+    }
     written_end = std::max(written_end, position() + count);
     traffic.to_device += plan.input_bytes;
     compute(plan.scheduler.get(), target.graph, std::to_string(count) + " rows", session::Segments({}, watch));

@@ -32,7 +32,8 @@ MemoryNeed memory_needed(std::shared_ptr<const gguf::File> file, int64_t context
     const model::Hyperparameters hp = model::read_hyperparameters(*file);
     ggml_context_ptr weight_ctx = describing_context(model::weights_context_size(hp));
     ggml_context_ptr state_ctx = describing_context(state::context_size(hp));
-    const model::Weights weights = model::describe_weights(weight_ctx.get(), *file, hp);
+    model::Weights weights = model::describe_weights(weight_ctx.get(), *file, hp);
+    weights.places = model::on_host(hp.layers, false);
     const auto layers = state::describe_state(state_ctx.get(), hp, context, kv_type);
     const ggml_backend_buffer_ptr weight_buffer = pretend(weight_ctx.get()), state_buffer = pretend(state_ctx.get());
     std::vector<ggml_backend_ptr> backends;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 
 #include "ggml-alloc.h"
 
@@ -38,15 +39,20 @@ int64_t bucket(int64_t rows) {
     return (rows + step - 1) / step * step;
 }
 
+LayerState describe_layer(ggml_context* ctx, const model::Hyperparameters& hp, int64_t layer, int64_t context,
+                          ggml_type kv_type) {
+    const int ratio = hp.ratios[layer];
+    LayerState s;
+    s.raw = ggml_new_tensor_2d(ctx, kv_type, hp.head_size, raw_capacity(hp));
+    if (ratio) s.compressor = describe_compressor(ctx, ratio, hp.head_size, context, kv_type);
+    if (ratio == 4) s.indexer = describe_compressor(ctx, 4, hp.index_size, context, kv_type);
+    return s;
+}
+
 std::vector<LayerState> describe_state(ggml_context* ctx, const model::Hyperparameters& hp, int64_t context,
                                        ggml_type kv_type) {
-    std::vector<LayerState> layers(hp.layers);
-    for (int64_t i = 0; i < hp.layers; i++) {
-        const int ratio = hp.ratios[i];
-        layers[i].raw = ggml_new_tensor_2d(ctx, kv_type, hp.head_size, raw_capacity(hp));
-        if (ratio) layers[i].compressor = describe_compressor(ctx, ratio, hp.head_size, context, kv_type);
-        if (ratio == 4) layers[i].indexer = describe_compressor(ctx, 4, hp.index_size, context, kv_type);
-    }
+    std::vector<LayerState> layers;
+    for (int64_t i = 0; i < hp.layers; i++) layers.push_back(describe_layer(ctx, hp, i, context, kv_type));
     return layers;
 }
 
@@ -59,35 +65,45 @@ DrafterState describe_drafter_state(ggml_context* ctx, const drafter::Hyperparam
     return s;
 }
 
-State::State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, ggml_backend_buffer_type_t device,
+Homes all_in(ggml_backend_buffer_type_t memory, int64_t layers) {
+    return {std::vector<ggml_backend_buffer_type_t>(layers, memory), memory};
+}
+
+State::State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, const Homes& homes,
              const drafter::Hyperparameters* drafter)
-    : kv_type_(kv_type), ctx_(describing_context(hp, drafter)) {
-    layers_ = describe_state(ctx_.get(), hp, context, kv_type);
-    if (drafter) drafter_ = describe_drafter_state(ctx_.get(), *drafter, kv_type);
-    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(ctx_.get(), device));
-    if (!buffer_) {
-        throw BackendError("no room on " + std::string(ggml_backend_buft_name(device)) + " for a session of " +
-                           std::to_string(context) + " positions (" +
-                           std::to_string(bytes(hp, context, kv_type, device, drafter) >> 20) +
+    : kv_type_(kv_type) {
+    std::map<ggml_backend_buffer_type_t, ggml_context*> by_memory;
+    const auto in = [&](ggml_backend_buffer_type_t memory) {
+        ggml_context*& ctx = by_memory[memory];
+        if (!ctx) ctx = contexts_.emplace_back(describing_context(hp, drafter)).get();
+        return ctx;
+    };
+    for (int64_t i = 0; i < hp.layers; i++) {
+        layers_.push_back(describe_layer(in(homes.layers[i]), hp, i, context, kv_type));
+    }
+    if (drafter) drafter_ = describe_drafter_state(in(homes.drafter), *drafter, kv_type);
+    for (const auto& [memory, ctx] : by_memory) {
+        buffers_.emplace_back(ggml_backend_alloc_ctx_tensors_from_buft(ctx, memory));
+        if (buffers_.back()) continue;
+        throw BackendError("no room on " + std::string(ggml_backend_buft_name(memory)) + " for a session of " +
+                           std::to_string(context) + " positions (" + std::to_string(bytes(ctx, memory) >> 20) +
                            " MiB): use a smaller context or F16 KV");
     }
     clear();
 }
 
-size_t State::bytes(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type,
-                    ggml_backend_buffer_type_t device, const drafter::Hyperparameters* drafter) {
-    ggml_context_ptr ctx = describing_context(hp, drafter);
-    describe_state(ctx.get(), hp, context, kv_type);
-    if (drafter) describe_drafter_state(ctx.get(), *drafter, kv_type);
-    const size_t align = ggml_backend_buft_get_alignment(device);
+size_t bytes(ggml_context* ctx, ggml_backend_buffer_type_t memory) {
+    const size_t align = ggml_backend_buft_get_alignment(memory);
     size_t total = 0;
-    for (ggml_tensor* t = ggml_get_first_tensor(ctx.get()); t; t = ggml_get_next_tensor(ctx.get(), t)) {
-        total += GGML_PAD(ggml_backend_buft_get_alloc_size(device, t), align);
+    for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+        total += GGML_PAD(ggml_backend_buft_get_alloc_size(memory, t), align);
     }
     return total;
 }
 
-void State::clear() { ggml_backend_buffer_clear(buffer_.get(), 0); }
+void State::clear() {
+    for (const ggml_backend_buffer_ptr& buffer : buffers_) ggml_backend_buffer_clear(buffer.get(), 0);
+}
 
 std::vector<ggml_tensor*> State::rings() const {
     std::vector<ggml_tensor*> all;

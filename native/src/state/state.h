@@ -43,19 +43,24 @@ struct DrafterState {
     std::vector<ggml_tensor*> context;  // by stage [head_size, capacity]: keys projected from the features
 };
 
-/// The tensors of one session on one device, zero-filled: a masked row still meets 0 * x in a product.
+/// The memory of each layer's state, and of a drafter's.
+struct Homes {
+    std::vector<ggml_backend_buffer_type_t> layers;
+    ggml_backend_buffer_type_t drafter;
+};
+/// One memory for all.
+Homes all_in(ggml_backend_buffer_type_t memory, int64_t layers);
+
+/// The tensors of one session, zero-filled: a masked row still meets 0 * x in a product.
 class State {
    public:
-    /// Throws BackendError when the device has no room.
-    State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, ggml_backend_buffer_type_t device,
+    /// Throws BackendError when a device has no room.
+    State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, const Homes& homes,
           const drafter::Hyperparameters* drafter = nullptr);
 
     const std::vector<LayerState>& layers() const { return layers_; }
     const DrafterState& drafter() const { return drafter_; }
     ggml_type kv_type() const { return kv_type_; }
-    /// Bytes the same state would take, without allocating it.
-    static size_t bytes(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type,
-                        ggml_backend_buffer_type_t device, const drafter::Hyperparameters* drafter = nullptr);
     void clear();
 
     /// The target's position-addressed rings (what a checkpoint must copy), and the drafter's.
@@ -66,8 +71,8 @@ class State {
 
    private:
     ggml_type kv_type_;
-    ggml_context_ptr ctx_;
-    ggml_backend_buffer_ptr buffer_;
+    std::vector<ggml_context_ptr> contexts_;
+    std::vector<ggml_backend_buffer_ptr> buffers_;
     std::vector<LayerState> layers_;
     DrafterState drafter_;
 };
@@ -75,7 +80,12 @@ class State {
 /// Bytes of a ggml context that holds the description of a state.
 size_t context_size(const model::Hyperparameters& hp, const drafter::Hyperparameters* drafter = nullptr);
 
-/// Creates the tensors of every layer in `ctx` without memory.
+/// Bytes that the tensors of `ctx` take in a memory, without allocating them.
+size_t bytes(ggml_context* ctx, ggml_backend_buffer_type_t memory);
+
+/// Creates the tensors of one layer, or of every layer, in `ctx` without memory.
+LayerState describe_layer(ggml_context* ctx, const model::Hyperparameters& hp, int64_t layer, int64_t context,
+                          ggml_type kv_type);
 std::vector<LayerState> describe_state(ggml_context* ctx, const model::Hyperparameters& hp, int64_t context,
                                        ggml_type kv_type);
 DrafterState describe_drafter_state(ggml_context* ctx, const drafter::Hyperparameters& hp, ggml_type kv_type);

@@ -45,15 +45,20 @@ struct Inner {
     }
 };
 
-Inner inner_of(const ggml_tensor* down, const ggml_tensor* shared_down) {
-    const auto form = [](const kernels::PackedTensor& w) {
-        return RowForm{w.columns, kernels::takes_quantised(w.format)};
-    };
-    return {form(*kernels::packed_of(down)), form(*kernels::packed_of(shared_down))};
+RowForm form_for(const ggml_tensor* down) {
+    if (!down) return {0, false};
+    const kernels::PackedTensor& w = *kernels::packed_of(down);
+    return {w.columns, kernels::takes_quantised(w.format)};
 }
 
-struct Clamps {
-    float routed, shared;
+/// Without a shared expert it takes no room.
+Inner inner_of(const ggml_tensor* down, const ggml_tensor* shared_down) {
+    return {form_for(down), form_for(shared_down)};
+}
+
+struct OpenOptions {
+    float clamp_routed, clamp_shared;
+    bool shared;
 };
 
 /// 0 is no clamp.
@@ -122,27 +127,30 @@ kernels::Matrix matrix_of(const ggml_tensor* w, int64_t index = 0) { return kern
 /// Gate, up and what is between: to rows for the down products. The pieces of all experts are shared out in one
 /// sequence, by cost.
 void open_experts(ggml_tensor* out, int ith, int nth, void*) {
-    const ggml_tensor *gate = out->src[0], *up = out->src[1], *shared_gate = out->src[2], *shared_up = out->src[3],
-                      *selection = out->src[6], *h = out->src[7], *quantised = out->src[8];
-    const auto clamps = options_of<Clamps>(out);
+    const auto options = options_of<OpenOptions>(out);
+    const ggml_tensor *gate = out->src[0], *up = out->src[1], *selection = out->src[3], *h = out->src[4],
+                      *quantised = out->src[options.shared ? 8 : 5];
     const int64_t used = selection->ne[0], n = selection->ne[1];
-    const Inner inner = inner_of(out->src[4], out->src[5]);
+    const Inner inner = inner_of(out->src[2], options.shared ? out->src[7] : nullptr);
     thread_local Groups groups;
     thread_local std::vector<Expert> experts;
     groups.make(selection, kernels::packed_of(gate)->count);
-    experts.assign(1, {matrix_of(shared_gate),
-                       matrix_of(shared_up),
-                       {h, quantised, nullptr, n},
-                       clamps.shared,
-                       inner.shared,
-                       inner.shared_rows(out, used, n),
-                       nullptr});
+    experts.clear();
+    if (options.shared) {
+        experts.push_back({matrix_of(out->src[5]),
+                           matrix_of(out->src[6]),
+                           {h, quantised, nullptr, n},
+                           options.clamp_shared,
+                           inner.shared,
+                           inner.shared_rows(out, used, n),
+                           nullptr});
+    }
     for (int64_t i = 0; i < std::ssize(groups.experts); i++) {
         const int32_t e = groups.experts[i], first = groups.first[i];
         experts.push_back({matrix_of(gate, e),
                            matrix_of(up, e),
                            {h, quantised, &groups.rows[first], groups.size(i)},
-                           clamps.routed,
+                           options.clamp_routed,
                            inner.routed,
                            static_cast<char*>(out->data),
                            &groups.choices[first]});
@@ -156,17 +164,26 @@ void open_experts(ggml_tensor* out, int ith, int nth, void*) {
     }
 }
 
+/// Zero in a thread's outputs, tiles of every row.
+void clear(ggml_tensor* out, const Part& part) {
+    const int64_t first = part.first * kernels::kTile, last = std::min(part.last * kernels::kTile, out->ne[0]);
+    for (int64_t r = 0; r < out->ne[1]; r++) std::fill(row<float>(out, r) + first, row<float>(out, r) + last, 0.0f);
+}
+
 /// The down products of a thread's outputs, added up expert by expert.
 void close_experts(ggml_tensor* out, int ith, int nth, void*) {
-    const ggml_tensor *down = out->src[0], *shared_down = out->src[1], *opened = out->src[2], *selection = out->src[3],
-                      *weights = out->src[4];
+    const ggml_tensor *down = out->src[0], *opened = out->src[1], *selection = out->src[2], *weights = out->src[3],
+                      *shared_down = out->src[4];
     const int64_t used = selection->ne[0], n = selection->ne[1];
     const Inner inner = inner_of(down, shared_down);
-    const kernels::Matrix shared = matrix_of(shared_down);
-    const Part part(kernels::tiles(shared.rows), ith, nth);
+    const Part part(kernels::tiles(out->ne[0]), ith, nth);
     auto* data = static_cast<float*>(out->data);
-    kernels().product(shared, {inner.shared_rows(opened, used, n), inner.shared.bytes(), n}, part.first, part.last,
-                      {data, out->ne[0]});
+    if (shared_down) {
+        kernels().product(matrix_of(shared_down), {inner.shared_rows(opened, used, n), inner.shared.bytes(), n},
+                          part.first, part.last, {data, out->ne[0]});
+    } else {
+        clear(out, part);
+    }
     thread_local Groups groups;
     thread_local std::vector<float> scales;
     groups.make(selection, kernels::packed_of(down)->count);
@@ -188,16 +205,17 @@ ggml_tensor* moe(const Build& b, ggml_tensor* h, const Routes& routes, const Moe
     const int64_t used = routes.experts->ne[0], n = h->ne[1];
     ggml_tensor* quantised = nullptr;
     for (const ggml_tensor* matrix : {w.gate, w.up, w.shared_gate, w.shared_up}) {
+        if (!matrix) continue;
         const kernels::Format format = kernels::packed_of(matrix)->format;
         if (kernels::takes_quantised(format)) quantised = rows_for(b, format, h);
     }
     ggml_tensor* floats = rows_for(b, kernels::Format::f32, h);
     ggml_tensor* opened =
         node(b, GGML_TYPE_I8, {inner_of(w.down, w.shared_down).bytes(used, n)},
-             {w.gate, w.up, w.shared_gate, w.shared_up, w.down, w.shared_down, routes.experts, floats, quantised},
-             open_experts, Clamps{limit(o.clamp_routed), limit(o.clamp_shared)});
+             {w.gate, w.up, w.down, routes.experts, floats, w.shared_gate, w.shared_up, w.shared_down, quantised},
+             open_experts, OpenOptions{limit(o.clamp_routed), limit(o.clamp_shared), w.shared_down != nullptr});
     return node(b, GGML_TYPE_F32, {kernels::packed_of(w.down)->rows, n},
-                {w.down, w.shared_down, opened, routes.experts, routes.weights}, close_experts);
+                {w.down, opened, routes.experts, routes.weights, w.shared_down}, close_experts);
 }
 
 }  // namespace ds4::ops::cpu

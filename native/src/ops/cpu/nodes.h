@@ -98,7 +98,8 @@ ggml_tensor* expert_product(const Build& b, ggml_tensor* w, ggml_tensor* x, ggml
 ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h);
 /// As ops::route.
 Routes route(const Build& b, ggml_tensor* scores, const RouteBy& by, const RouteOptions& options);
-/// As ops::moe, for weights that are all packed; experts are added in ascending order, after the shared one.
+/// As ops::moe, for weights that are all packed; experts are added in ascending order, after the shared one. Without
+/// shared weights it is the sum of the routed ones.
 ggml_tensor* moe(const Build& b, ggml_tensor* h, const Routes& routes, const MoeWeights& w, const MoeOptions& options);
 
 }  // namespace ds4::ops::cpu

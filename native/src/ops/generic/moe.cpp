@@ -43,12 +43,6 @@ ggml_tensor* routed(const Build& b, ggml_tensor* h, ggml_tensor* selection, cons
     return expert_product(b, w.down, clamped_swiglu(b, gate, up, clamp), selection);
 }
 
-ggml_tensor* shared(const Build& b, ggml_tensor* h, const MoeWeights& w, float clamp) {
-    ggml_tensor* gate = product(b, w.shared_gate, h);
-    ggml_tensor* up = product(b, w.shared_up, h);
-    return product(b, w.shared_down, clamped_swiglu(b, gate, up, clamp));
-}
-
 }  // namespace
 
 ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h) {
@@ -63,10 +57,16 @@ Routes route(const Build& b, ggml_tensor* scores, const RouteBy& by, const Route
     return {experts, expert_weights(b, scores, experts, o)};
 }
 
+ggml_tensor* shared_expert(const Build& b, ggml_tensor* h, const MoeWeights& w, float clamp) {
+    ggml_tensor* gate = product(b, w.shared_gate, h);
+    ggml_tensor* up = product(b, w.shared_up, h);
+    return product(b, w.shared_down, clamped_swiglu(b, gate, up, clamp));
+}
+
 ggml_tensor* moe(const Build& b, ggml_tensor* h, const Routes& routes, const MoeWeights& w, const MoeOptions& o) {
     ggml_tensor* weights = ggml_reshape_3d(b.ctx, routes.weights, 1, routes.weights->ne[0], routes.weights->ne[1]);
     ggml_tensor* out = ggml_mul(b.ctx, routed(b, h, routes.experts, w, o.clamp_routed), weights);
-    return ggml_add(b.ctx, sum_experts(b, out), shared(b, h, w, o.clamp_shared));
+    return ggml_add(b.ctx, sum_experts(b, out), shared_expert(b, h, w, o.clamp_shared));
 }
 
 }  // namespace ds4::ops::generic

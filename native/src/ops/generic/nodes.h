@@ -27,6 +27,7 @@ ggml_tensor* compress(const Build& b, const CompressInput& in);
 /// As ops::router_scores, ops::route and ops::moe.
 ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h);
 Routes route(const Build& b, ggml_tensor* scores, const RouteBy& by, const RouteOptions& options);
+ggml_tensor* shared_expert(const Build& b, ggml_tensor* h, const MoeWeights& w, float clamp);
 ggml_tensor* moe(const Build& b, ggml_tensor* h, const Routes& routes, const MoeWeights& w, const MoeOptions& options);
 
 }  // namespace ds4::ops::generic

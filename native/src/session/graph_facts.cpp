@@ -1,0 +1,47 @@
+// What is known of a session's graphs.
+
+#include <algorithm>
+
+#include "model/device.h"
+#include "session/impl.h"
+
+namespace ds4 {
+namespace {
+
+bool computes(const ggml_tensor* node) {
+    constexpr ggml_op views[] = {GGML_OP_NONE, GGML_OP_RESHAPE, GGML_OP_VIEW, GGML_OP_PERMUTE, GGML_OP_TRANSPOSE};
+    return std::ranges::find(views, node->op) == std::end(views);
+}
+
+GraphFacts facts_of(ggml_backend_sched_t scheduler, ggml_cgraph* graph) {
+    GraphFacts facts{};
+    facts.splits = ggml_backend_sched_get_n_splits(scheduler);
+    for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
+        ggml_tensor* node = ggml_graph_node(graph, i);
+        facts.addresses = facts.addresses * 31 + reinterpret_cast<uintptr_t>(node->data);
+        if (!computes(node)) continue;
+        facts.nodes++;
+        ggml_backend_dev_t device = ggml_backend_get_device(ggml_backend_sched_get_tensor_backend(scheduler, node));
+        facts.devices[model::name_of(device)]++;
+        if (device == model::cpu_device()) facts.cpu_ops[ggml_op_name(node->op)]++;
+    }
+    if (facts.devices.size() == 1) facts.cpu_ops.clear();
+    return facts;
+}
+
+}  // namespace
+
+std::vector<GraphFacts> Session::graphs() const {
+    Busy busy(impl_->busy);
+    std::vector<GraphFacts> all;
+    const auto add = [&](const char* kind, int64_t rows, const auto& plan) {
+        all.push_back(facts_of(plan.scheduler.get(), plan.built.graph));
+        all.back().kind = kind;
+        all.back().rows = rows;
+    };
+    for (const auto& plan : impl_->forwards.kept()) add("forward", plan->shape.rows, *plan);
+    for (const auto& plan : impl_->drafts.kept()) add("draft", impl_->drafter->hyperparameters().rows(), *plan);
+    return all;
+}
+
+}  // namespace ds4
