@@ -46,6 +46,7 @@ __all__: list[str] = [
     "greatest_magnitude",
     "load_backends",
     "logprobs",
+    "memory_by_device",
     "memory_needed",
     "pack_rows",
     "packing",
@@ -329,12 +330,17 @@ class Model:
         path: str,
         *,
         device: str = "auto",
+        split: collections.abc.Sequence[int] = [],
+        cpu_moe: int = 0,
         threads: int | None = None,
         repack: bool = True,
+        reserve: int = 0,
         progress: collections.abc.Callable[[float], None] | None = None,
     ) -> Model:
         """
-        Maps and checks a target and puts its weights in place. progress(fraction) may be None.
+        Maps and checks a target and puts its weights in place: layers over the devices, which commas
+        part, as `split` says; routed experts of the first `cpu_moe` layers on the CPU, -1 for all.
+        Weights are only repacked where `reserve` bytes of memory are left. progress(fraction) may be None.
         """
     @property
     def device(self) -> str: ...
@@ -354,6 +360,11 @@ class Model:
         """
     @property
     def packed_bytes(self) -> int: ...
+    @property
+    def placement(self) -> str:
+        """
+        The devices with what each has, in words.
+        """
     @property
     def spread_over_nodes(self) -> bool: ...
     @property
@@ -517,6 +528,11 @@ class Session:
         """
         Extends the state; returns the logits of every row, float32 [n, vocab].
         """
+    def graphs(self) -> list[dict]:
+        """
+        The graphs kept now, those used last first, each {kind, rows, nodes, splits, devices: nodes by device,
+        cpu_ops: what the CPU computes where other devices do, too, addresses: a number that never changes}.
+        """
     def held_q(self, draft: int) -> typing.Any:
         """
         q float32 [block, vocab] of a draft on the device; RequestError after the next one.
@@ -667,6 +683,22 @@ def logprobs(logits: numpy.ndarray, tokens: numpy.ndarray, top: int) -> list:
     Natural logarithms of the softmax of float32 logits [at least tokens, vocab], a row for each of int32
     tokens: (token, logprob, the `top` likeliest as (token, logprob), descending). Raises RequestError for what
     does not fit, BackendError for NaN and +inf logits.
+    """
+
+def memory_by_device(
+    target: GgufFile,
+    drafter: GgufFile | None = None,
+    *,
+    context: int,
+    kv_dtype: str = "f16",
+    device: str = "auto",
+    split: collections.abc.Sequence[int] = [],
+    cpu_moe: int = 0,
+    repack: bool = True,
+) -> list[dict]:
+    """
+    Bytes of each device that Model.load, Drafter.load (None: no drafter) and a session would take, by part, and
+    what is available there: {device, host, weights, experts, packed, state, scratch, drafter, available}.
     """
 
 def memory_needed(file: GgufFile, context: int, kv_dtype: str = "f16") -> dict:

@@ -16,6 +16,7 @@ from ds4py.conversation import ChatStream, PlainReply, Reply
 from ds4py.cost_store import CostStore
 from ds4py.errors import RequestError, UnprovenDevice
 from ds4py.options import Options, check_options
+from ds4py.placement import Wanted, find_plan, measure_files, shared_memory_note
 from ds4py.proof import unproven
 from ds4py.reuse import Lent, SessionPool, check_length
 from ds4py.session import Session, token_ids
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 DEFAULT_CONTEXT = 8192
-EVERY_LAYER = -1  # of the native module, for `cpu_moe`
 
 
 class Engine:
@@ -47,10 +47,14 @@ class Engine:
             use them; without `repack` always all, because results could depend on their number.
         repack: interleave the weights at load for the CPU's kernels, where memory suffices; False uses them as they lie
             in the file, which starts sooner, runs slower, and may be larger than memory.
+        context: positions of a session where none are named, for which there must be memory. None: `default_context`.
         sessions: the most that `chat` and `complete` keep open (see `pool`).
         progress: called with the fraction loaded, 0 to 1.
 
     Attributes:
+        device: the devices that have layers, in order, with commas.
+        placement: the same with the layers of each, and what stays on the CPU.
+        notes: what there is to say of memory and where the model went.
         threads: the most that a session computes with.
         nodes: NUMA nodes that this process may use.
         spread_over_nodes: whether repacked weights lie on all of them in turn, and threads stay on their cores.
@@ -63,7 +67,8 @@ class Engine:
         PairError: target and drafter do not fit together.
         RequestError: the device or an argument does not exist, or a packed file is opened where the CPU's own kernels
             do not compute.
-        BackendError: the device has no room, or a remote one does not answer.
+        BackendError: a device has no room (with what would fit; "auto" takes that by itself), or a remote one does not
+            answer.
 
     Warns with `UnprovenDevice` on a device on which nobody has run this program yet (`ds4py.proof`).
     """
@@ -76,6 +81,7 @@ class Engine:
         device: str = "auto",
         split: Sequence[int] = (),
         cpu_moe: int | Literal["all"] = 0,
+        context: int | None = None,
         threads: int | None = None,
         repack: bool = True,
         sessions: int = 4,
@@ -87,15 +93,26 @@ class Engine:
             drafter = embedded.DRAFTER
         if threads is None and self.embedded:  # too small to share: barriers would take most of its time
             threads = 1
-        target_share = 1.0 if drafter is None else _target_share(self.path, os.fspath(drafter))
+        files = _files(self.path, drafter)
+        layers, trained = _checked(*files)
+        self._context = context
+        wanted = Wanted(
+            device,
+            tuple(split),
+            layers if cpu_moe == "all" else cpu_moe,
+            min(context or DEFAULT_CONTEXT, trained),
+        )
+        target_share = _target_share(*files)
         with turn(os.environ.get("DS4_DEVICE", device) if device == "auto" else device):
+            plan = find_plan(measure_files(*files, repack=repack), wanted, layers)
             self._model: _native.Model | None = _native.Model.load(
                 self.path,
-                device=device,
-                split=list(split),
-                cpu_moe=EVERY_LAYER if cpu_moe == "all" else cpu_moe,
+                device=plan.wanted.device,
+                split=list(plan.wanted.split),
+                cpu_moe=plan.wanted.cpu_moe,
                 threads=threads,
                 repack=repack,
+                reserve=plan.host_reserve,
                 progress=_part(progress, 0.0, target_share),
             )
             self._drafter: _native.Drafter | None = None
@@ -104,13 +121,17 @@ class Engine:
                 drafter = os.fspath(drafter)
                 self._drafter = _native.Drafter.load(drafter, self._model, progress=_part(progress, target_share, 1.0))
                 self.drafter = DrafterInfo.of(drafter, self._drafter)
+        elsewhere = shared_memory_note(files[0].paths, files[0].file_bytes)
+        self.notes: tuple[str, ...] = plan.notes + ((elsewhere,) if elsewhere else ())
         self.hyperparameters = self._model.hyperparameters
         metadata = self._model.file.metadata()
         self.name = str(metadata.get("general.name") or os.path.basename(self.path))
         self.tokenizer = Tokenizer.from_metadata(metadata, vocab_size=self.hyperparameters.vocab)
         self.device: str = self._model.device
-        if note := unproven(self.device, _native.cpu_kernels()[0]):
-            warnings.warn(note, UnprovenDevice, stacklevel=2)
+        self.placement: str = self._model.placement
+        for name in self.device.split(","):
+            if note := unproven(name, _native.cpu_kernels()[0]):
+                warnings.warn(note, UnprovenDevice, stacklevel=2)
         self.threads: int = self._model.threads
         self.nodes: int = self._model.nodes
         self.spread_over_nodes: bool = self._model.spread_over_nodes
@@ -129,7 +150,7 @@ class Engine:
     @property
     def default_context(self) -> int:
         """Positions of a session where none are named: 8192, or what the model was trained for if that is less."""
-        return min(DEFAULT_CONTEXT, self.context_length)
+        return self._context or min(DEFAULT_CONTEXT, self.context_length)
 
     @property
     def pool(self) -> SessionPool:
@@ -227,7 +248,7 @@ class Engine:
         return {
             "model": f"{self._live().fingerprint:016x}",
             "drafter": f"{drafter.fingerprint:016x}" if drafter else "",
-            "device": self.device,
+            "device": self.placement,
             "threads": self.threads,
             "repack": int(repack),
             "build": _native.commit(),
@@ -247,11 +268,22 @@ class Engine:
         self.close()
 
 
-def _target_share(target: str, drafter: str) -> float:
-    """The target's part of the bytes to load. Raises for a pair that does not fit, before anything is loaded."""
-    target_file, drafter_file = _native.GgufFile.open(target), _native.GgufFile.open(drafter)
-    _native.read_drafter(drafter_file, _native.read_hyperparameters(target_file))
-    return target_file.file_bytes / (target_file.file_bytes + drafter_file.file_bytes)
+def _files(target: str, drafter: str | os.PathLike[str] | None) -> tuple[_native.GgufFile, _native.GgufFile | None]:
+    opened = _native.GgufFile.open(target)
+    return opened, None if drafter is None else _native.GgufFile.open(os.fspath(drafter))
+
+
+def _checked(target: _native.GgufFile, drafter: _native.GgufFile | None) -> tuple[int, int]:
+    """Layers and trained context of a target. Raises for a pair that does not fit, before anything is loaded."""
+    numbers = _native.read_hyperparameters(target)
+    if drafter is not None:
+        _native.read_drafter(drafter, numbers)
+    return numbers.layers, numbers.context
+
+
+def _target_share(target: _native.GgufFile, drafter: _native.GgufFile | None) -> float:
+    """The target's part of the bytes to load."""
+    return target.file_bytes / (target.file_bytes + (drafter.file_bytes if drafter else 0))
 
 
 def _part(progress: Callable[[float], None] | None, begin: float, end: float) -> Callable[[float], None] | None:

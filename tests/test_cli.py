@@ -356,12 +356,15 @@ class TestInspect:
 
     def test_memory_grows_with_the_context(self, cli):
         def memory(*flags: object) -> dict[str, int]:
-            return json.loads(cli("inspect", TARGET, "--json", *flags).stdout)["memory"]
+            found = json.loads(cli("inspect", TARGET, "--json", *flags).stdout)["memory"]["devices"]
+            assert [each["device"] for each in found] == ["CPU"]
+            return found[0]
 
         small, large, wide = memory("-c", 1024), memory("-c", 65536), memory("-c", 65536, "--kv-dtype", "f32")
         assert small["weights"] == large["weights"] > 0
-        assert small["kv"] < large["kv"] < wide["kv"]
-        assert large["total"] == large["weights"] + large["kv"] + large["scratch"]
+        assert small["state"] < large["state"] < wide["state"]
+        assert large["needed"] == large["state"] + large["scratch"]
+        assert large["fits"]
 
     def test_text_of_a_target(self, cli):
         done = cli("inspect", TARGET)

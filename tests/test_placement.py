@@ -1,4 +1,4 @@
-"""Layers over several devices, experts on the CPU: the numbers are those of one device, and graphs stay in one piece."""
+"""Layers over several devices, experts on the CPU: numbers are those of one device, and graphs stay in one piece."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ds4py.errors import RequestError
 BOUND = 2e-4  # of the generic operations, test_golden.py
 LAYERS = 6
 TOKENS = 300
+THREE = "{a} (2 layers), CPU (1 layer), {b} (3 layers), routed experts of 2 layers on the CPU"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ def check_golden(engine: Engine) -> None:
         ("{a},cpu", (4, 2), 0, "{a} (4 layers), CPU (2 layers)"),
         ("cpu,{a}", (1, 5), 0, "CPU (1 layer), {a} (5 layers)"),
         ("{a},{b}", (), 0, "{a} (3 layers), {b} (3 layers)"),
-        ("{a},cpu,{b}", (2, 1, 3), 2, "{a} (2 layers), CPU (1 layer), {b} (3 layers), routed experts of 2 layers on the CPU"),
+        ("{a},cpu,{b}", (2, 1, 3), 2, THREE),
         ("{a}", (), 4, "{a}, routed experts of 4 layers on the CPU"),
         ("{a}", (), "all", "{a}, routed experts of 6 layers on the CPU"),
         ("cpu", (), "all", "CPU"),
@@ -58,7 +59,7 @@ def test_golden_logits(
 ) -> None:
     names = {"a": remote, "b": second}
     with open_pair(devices.format(**names), split, cpu_moe) as engine:
-        assert engine.device == placed.format(**names)
+        assert engine.placement == placed.format(**names)
         check_golden(engine)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ds4py.cli import exits
 from ds4py.cli.model import require_file
-from ds4py.cli.options import add_command, number
+from ds4py.cli.options import add_command, add_placement_flags, number, placement_arguments
 from ds4py.cli.roles import role
 from ds4py.cli.table import quantity, size, table
 
@@ -61,6 +61,8 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         "-c", "--context", type=number(int, 1), default=DEFAULT_CONTEXT, metavar="N", help="for the memory needed"
     )
     parser.add_argument("--kv-dtype", choices=("f16", "f32"), default="f16", help="for the memory needed")
+    parser.add_argument("-md", "--drafter", metavar="FILE", help="for the memory needed: a drafter of the target FILE")
+    add_placement_flags(parser.add_argument_group("placement", "for the memory needed"))
     parser.add_argument("--tensors", action="store_true", help="list every tensor")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
@@ -109,7 +111,6 @@ def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> dict[
 
     try:
         found = _native.read_hyperparameters(file)
-        memory = dict(_native.memory_needed(file, args.context, args.kv_dtype))
     except FormatError as error:
         return {"target": False, "not_a_target": str(error)}
     kinds = Counter(found.ratios)
@@ -117,8 +118,27 @@ def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> dict[
         "target": True,
         "hyperparameters": {name: getattr(found, name) for name in HYPERPARAMETERS},
         "layers_by_ratio": {str(ratio): kinds[ratio] for ratio in sorted(kinds)},
-        "memory": {"context": args.context, "kv_dtype": args.kv_dtype, **memory, "total": sum(memory.values())},
+        "memory": describe_memory(file, found.layers, args),
     }
+
+
+def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namespace) -> dict[str, Any]:
+    """What each device would hold, and whether that is possible. Raises PairError where a drafter does not fit."""
+    from ds4py import _native
+    from ds4py.placement import Wanted, measure_files
+
+    if args.drafter is not None:
+        require_file(args.drafter)
+    drafter = None if args.drafter is None else _native.GgufFile.open(args.drafter)
+    chosen = placement_arguments(args)
+    experts = layers if chosen["cpu_moe"] == "all" else chosen["cpu_moe"]
+    measure = measure_files(file, drafter, kv_dtype=args.kv_dtype)
+    needs = measure(Wanted(chosen["device"], chosen["split"], experts, args.context))
+    devices = [
+        {"device": need.device, **need.parts, "needed": need.needed, "available": need.available, "fits": need.fits}
+        for need in needs
+    ]
+    return {"context": args.context, "kv_dtype": args.kv_dtype, "devices": devices}
 
 
 def describe_drafter(file: "_native.GgufFile") -> dict[str, Any]:
@@ -211,9 +231,16 @@ def in_words(value: object) -> str:
 
 
 def memory_section(memory: dict[str, Any]) -> str:
-    """Memory needed to run, split."""
-    parts = [(name, size(memory[name])) for name in memory if name not in ("context", "kv_dtype")]
-    return f"memory at a context of {memory['context']} with {memory['kv_dtype'].upper()} KV\n{table(parts)}"
+    """Memory needed to run, by device and part."""
+    from ds4py.placement import NAMES, PARTS
+
+    sections = [f"memory at a context of {memory['context']} with {memory['kv_dtype'].upper()} KV"]
+    for device in memory["devices"]:
+        parts = [(NAMES.get(part, part), size(device[part])) for part in PARTS if device[part]]
+        parts += [("needed" if device["fits"] else "needed (does not fit)", size(device["needed"]))]
+        parts += [("free", size(device["available"]))]
+        sections.append(f"  {device['device']}\n{table(parts, indent=4)}")
+    return "\n".join(sections)
 
 
 def totals_table(groups: dict[str, dict[str, int]]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ds4py.cli.exits import UsageError
+from ds4py.cli.options import placement_arguments
 from ds4py.cli.progress import Bar
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def open_engine(
         engine = ds4py.Engine(
             path,
             drafter=drafter,
-            device=args.device,
+            **placement_arguments(args),
+            context=getattr(args, "context", None),
             threads=args.threads,
             repack=not args.no_repack,
             progress=progress,
@@ -59,8 +61,12 @@ def open_engine(
     for warning in caught:
         note(args, str(warning.message))
     if not engine.embedded:
-        place = f"device {engine.device}, threads {engine.threads}{nodes_note(engine.nodes, engine.spread_over_nodes)}"
+        place = (
+            f"device {engine.placement}, threads {engine.threads}{nodes_note(engine.nodes, engine.spread_over_nodes)}"
+        )
         note(args, f"model {engine.name} ({engine.path}), {place}")
+    for each in engine.notes:
+        note(args, each)
     if engine.drafter is not None:
         note(args, f"drafter: {engine.drafter}" + (f" ({drafter})" if drafter else ""))
     return engine

@@ -106,6 +106,11 @@ def token_ids(text: str) -> list[int]:
     return ids
 
 
+def layer_counts(text: str) -> tuple[int, ...]:
+    """Converts `24,19`; whether they are the model's is for the engine to say."""
+    return tuple(number(int, 1)(part) for part in text.split(","))
+
+
 def add_command(
     commands: "argparse._SubParsersAction[Any]",
     name: str,
@@ -144,15 +149,39 @@ def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str | Non
         metavar="N",
         help="CPU threads (default: the physical cores that others leave free)",
     )
-    group.add_argument(
-        "--device",
-        default="auto",
-        help="where the model runs: auto, cpu, cuda:0, hip:0, metal, vulkan:0 or rpc:HOST:PORT",
-    )
+    add_placement_flags(group)
     group.add_argument(
         "--no-repack", action="store_true", help="use the weights as they lie: starts sooner, runs slower (CPU)"
     )
     group.add_argument("--kv-dtype", choices=("f16", "f32"), default="f16", help="type of the KV state (default: f16)")
+
+
+def add_placement_flags(parser: "argparse._ActionsContainer") -> None:
+    """Adds the devices, and what goes where."""
+    parser.add_argument(
+        "--device",
+        default="auto",
+        metavar="NAMES",
+        help="where the model runs: auto, cpu, cuda:0, hip:0, metal, vulkan:0 or rpc:HOST:PORT; several after commas "
+        "share its layers",
+    )
+    parser.add_argument(
+        "--split", type=layer_counts, default=(), metavar="N,N", help="layers of each device, such as 24,19"
+    )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--cpu-moe", action="store_true", help="keep the routed experts of all layers on the CPU")
+    group.add_argument(
+        "--n-cpu-moe",
+        type=number(int, 0),
+        default=0,
+        metavar="N",
+        help="keep the routed experts of the first N layers on the CPU",
+    )
+
+
+def placement_arguments(args: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of `Engine` that these flags stand for."""
+    return {"device": args.device, "split": args.split, "cpu_moe": "all" if args.cpu_moe else args.n_cpu_moe}
 
 
 def add_drafting_flags(parser: argparse.ArgumentParser) -> None:

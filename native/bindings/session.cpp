@@ -245,10 +245,9 @@ void register_session(py::module_& m) {
             py::arg("tokens"),
             "Runs the nodes of a verify one by one, in order, each timed with the wait for it.\n"
             "The rows are dropped, and those verified before.")
-        .def(
-            "graphs", &graphs,
-            "The graphs kept now, those used last first, each {kind, rows, nodes, splits, devices: nodes by device,\n"
-            "cpu_ops: what the CPU computes where other devices do, too, addresses: a number that never changes}.")
+        .def("graphs", &graphs,
+             "The graphs kept now, those used last first, each {kind, rows, nodes, splits, devices: nodes by device,\n"
+             "cpu_ops: what the CPU computes where other devices do, too, addresses: a number that never changes}.")
         .def(
             "rewind",
             [](Session& s, int64_t position, const Progress& progress) {

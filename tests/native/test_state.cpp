@@ -104,5 +104,5 @@ CASE(chunks_shrink_with_length_but_never_to_nothing) {
 CASE(a_session_without_room_is_a_backend_error) {
     const ds4::model::Hyperparameters hp = test::small_target();
     REQUIRE_THROWS(ds4::BackendError, ds4::state::State(hp, int64_t{1} << 50, GGML_TYPE_F32,
-                                                          ds4::state::all_in(test::cpu_buffers(), hp.layers)));
+                                                        ds4::state::all_in(test::cpu_buffers(), hp.layers)));
 }

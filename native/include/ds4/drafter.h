@@ -20,7 +20,12 @@ class Drafter {
     static std::shared_ptr<const Drafter> load(const std::string& path, const Model& target,
                                                const LoadProgress& progress = {});
 
+    /// One that has no data: for measuring what graphs of it take.
+    static std::shared_ptr<const Drafter> describe(const gguf::File& file, const model::Hyperparameters& target);
+
     const gguf::File& file() const { return *file_; }
+    /// Holds the tensors.
+    ggml_context* context() const { return ctx_.get(); }
     const drafter::Hyperparameters& hyperparameters() const { return hp_; }
     const drafter::Weights& weights() const { return weights_; }
     /// Identifies the weights, as Model::fingerprint does.

@@ -34,6 +34,8 @@ struct ModelOptions {
     std::optional<int> threads = std::nullopt;
     /// On the CPU: interleave the weights for the kernels, in memory of their own; else they are used as they lie.
     bool repack = true;
+    /// Bytes of host memory that interleaved weights are to leave to others: state and scratch.
+    size_t reserve = 0;
 };
 
 /// Fraction of the weights in place, 0 to 1. May throw to stop the load.
@@ -53,8 +55,10 @@ class Model {
     const model::Places& places() const { return weights_.places; }
     /// The device of the last layer and the head, and of a drafter.
     ggml_backend_dev_t device() const { return places().devices[places().head]; }
-    /// All devices and what they have, in words.
+    /// The devices that have layers, in order, with commas.
     std::string device_name() const;
+    /// The same with the layers of each, and what stays on the CPU.
+    std::string placement() const;
     /// The connections to remote devices, for whatever may outlive the model there.
     const std::vector<std::shared_ptr<void>>& connections() const { return connections_; }
     /// The most that a session computes with.

@@ -80,8 +80,8 @@ struct NodeTime {
 struct GraphFacts {
     std::string kind;  // "forward" or "draft"
     int64_t rows;
-    int64_t nodes;   // views not counted
-    int64_t splits;  // runs of nodes on one device; 1 is what a device without gaps has
+    int64_t nodes;                           // views not counted
+    int64_t splits;                          // runs of nodes on one device; 1 is what a device without gaps has
     std::map<std::string, int64_t> devices;  // how many nodes each device computes
     std::map<std::string, int64_t> cpu_ops;  // what the CPU computes by ggml's names, where others compute, too
     uint64_t addresses;                      // of all nodes, as one number: it never changes

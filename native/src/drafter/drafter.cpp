@@ -19,11 +19,20 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
     std::vector<model::Packable> packable;
     if (target.weights().own_kernels) packable = drafter::packable(d->weights_, target.hyperparameters());
     const machine::Interleaving interleaving(target.topology());
-    auto [buffers, packed] =
-        model::place_weights(d->ctx_.get(), *d->file_, [&](const ggml_tensor*) { return target.device(); },
-                             target.threads(), packable, progress);
+    auto [buffers, packed] = model::place_weights(
+        d->ctx_.get(), *d->file_, [&](const ggml_tensor*) { return target.device(); }, target.threads(), packable, 0,
+        progress);
     d->buffers_ = std::move(buffers);
     d->packed_ = std::move(packed);
+    return d;
+}
+
+std::shared_ptr<const Drafter> Drafter::describe(const gguf::File& file, const model::Hyperparameters& target) {
+    std::shared_ptr<Drafter> d(new Drafter());
+    auto [hp, ctx, weights] = drafter::describe(file, &target);
+    d->hp_ = std::move(hp);
+    d->ctx_ = std::move(ctx);
+    d->weights_ = std::move(weights);
     return d;
 }
 

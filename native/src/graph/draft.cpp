@@ -66,8 +66,9 @@ ggml_tensor* run_stages(const Context& c, const DraftSource& source, const Draft
     ggml_tensor* x = embed(c, source.target.embedding, in.embedded);
     for (int64_t s = 0; s < c.hp.layers; s++) {
         const model::Layer& w = source.drafter.weights().stages[s];
-        x = around(c, x, w.hc_attention, w.attention.norm,
-                   [&](ggml_tensor* h) { return draft_attention(c, w.attention, source.state.context[s], in.mask, h); });
+        x = around(c, x, w.hc_attention, w.attention.norm, [&](ggml_tensor* h) {
+            return draft_attention(c, w.attention, source.state.context[s], in.mask, h);
+        });
         x = around(c, x, w.hc_ffn, w.moe.norm, [&](ggml_tensor* h) { return moe_block(c, w.moe, s, c.in.tokens, h); });
     }
     return x;

@@ -91,7 +91,8 @@ std::vector<ggml_backend_dev_t> all_gpus() {
         ggml_backend_dev_t device = ggml_backend_dev_get(i);
         if (ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_GPU) gpus.push_back(device);
     }
-    if (gpus.empty()) throw BackendError("there is no GPU to split the layers over; this build offers: " + device_list());
+    if (gpus.empty())
+        throw BackendError("there is no GPU to split the layers over; this build offers: " + device_list());
     return gpus;
 }
 

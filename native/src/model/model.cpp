@@ -39,7 +39,7 @@ std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOpt
     const machine::Interleaving interleaving(m->topology_);
     const auto device_of = [&](const ggml_tensor* t) { return m->places().devices[place_of(m->weights_, t)]; };
     auto [buffers, packed] =
-        model::place_weights(m->ctx_.get(), *m->file_, device_of, m->threads_, packable, progress);
+        model::place_weights(m->ctx_.get(), *m->file_, device_of, m->threads_, packable, options.reserve, progress);
     m->buffers_ = std::move(buffers);
     m->packed_ = std::move(packed);
     m->spread_over_nodes_ = interleaving.active() && any_packed_here(m->ctx_.get(), *m->file_);
@@ -50,7 +50,8 @@ std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOpt
     return m;
 }
 
-std::string Model::device_name() const { return model::in_words(places()); }
+std::string Model::device_name() const { return model::device_names(places()); }
+std::string Model::placement() const { return model::in_words(places()); }
 
 std::vector<ggml_backend_ptr> Model::open_backends() const {
     std::vector<ggml_backend_ptr> backends;

@@ -53,8 +53,10 @@ std::vector<Packable> packable(const Weights& weights, const Hyperparameters& hp
     std::vector<Packable> out;
     const Places& places = weights.places;
     for (int64_t i = 0; i < hp.layers; i++) {
-        if (places.own(places.layers[i])) add_packable(out, weights.layers[i], hp);
-        else if (places.own_kernels && places.host_computes_experts(i)) add_experts(out, weights.layers[i]);
+        if (places.own(places.layers[i]))
+            add_packable(out, weights.layers[i], hp);
+        else if (places.own_kernels && places.host_computes_experts(i))
+            add_experts(out, weights.layers[i]);
     }
     if (!weights.own_kernels) return out;
     add(out, {weights.hc_head.fn});

@@ -99,7 +99,7 @@ class Placement {
     }
 
     /// Marks those that lie packed in the file, and gives memory to the others that have kernels, where it suffices.
-    void pack(const std::vector<Packable>& wanted) {
+    void pack(const std::vector<Packable>& wanted, size_t reserve) {
         std::vector<std::pair<ggml_tensor*, kernels::PackedTensor>> chosen;
         size_t size = 0;
         for (const Packable& each : wanted) {
@@ -113,7 +113,7 @@ class Placement {
             size += aligned(shape->bytes * shape->count);
         }
         // As it lies in the file, a model may be larger than memory.
-        if (chosen.empty() || size > machine::available_memory()) return;
+        if (chosen.empty() || size + reserve > machine::available_memory()) return;
         char* at = allocate(size);
         for (const auto& [t, shape] : chosen) {
             mark(t, shape);
@@ -234,10 +234,10 @@ bool own_kernels() {
 }
 
 Placed place_weights(ggml_context* ctx, const gguf::File& file, const DeviceOf& device_of, int threads,
-                     const std::vector<Packable>& packable, const LoadProgress& progress) {
+                     const std::vector<Packable>& packable, size_t reserve, const LoadProgress& progress) {
     require_kernels(ctx, file, device_of, packable);
     Placement placement(ctx, file);
-    placement.pack(packable);
+    placement.pack(packable, reserve);
     std::set<ggml_backend_dev_t> devices;
     for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) devices.insert(device_of(t));
     for (ggml_backend_dev_t device : devices) {

@@ -23,10 +23,10 @@ struct Placed {
 };
 
 /// Gives every tensor of `ctx` its data on its device. The `packable` ones, all of the CPU, whose types have kernels
-/// are packed, unless memory would not suffice, or used as they lie where the file has them packed. Throws BackendError
-/// when a device has no room, RequestError for a file that is packed where our kernels do not compute, FormatError for
-/// one that is packed otherwise.
+/// are packed, unless memory would not suffice with `reserve` bytes left, or used as they lie where the file has them
+/// packed. Throws BackendError when a device has no room, RequestError for a file that is packed where our kernels do
+/// not compute, FormatError for one that is packed otherwise.
 Placed place_weights(ggml_context* ctx, const gguf::File& file, const DeviceOf& device_of, int threads,
-                     const std::vector<Packable>& packable, const LoadProgress& progress);
+                     const std::vector<Packable>& packable, size_t reserve, const LoadProgress& progress);
 
 }  // namespace ds4::model

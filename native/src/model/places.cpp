@@ -90,16 +90,35 @@ Places find_places(const PlacesWanted& wanted, int64_t layers) {
     return places;
 }
 
-std::string in_words(const Places& places) {
-    std::string text;
+namespace {
+
+/// Calls visit(place, layers) for each run of layers at one place.
+template <typename F>
+void each_run(const Places& places, F visit) {
     const auto& layers = places.layers;
     for (auto at = layers.begin(); at != layers.end();) {
         const auto end = std::find_if(at, layers.end(), [&](int place) { return place != *at; });
-        text += (text.empty() ? "" : ", ") + name_of(places.devices[*at]);
-        if (end - at < std::ssize(layers)) text += " (" + layers_in_words(end - at) + ")";
+        visit(*at, end - at);
         at = end;
     }
-    const bool elsewhere = std::ranges::any_of(layers, [&](int place) { return place != places.host(); });
+}
+
+}  // namespace
+
+std::string device_names(const Places& places) {
+    std::string text;
+    each_run(places, [&](int place, int64_t) { text += (text.empty() ? "" : ",") + name_of(places.devices[place]); });
+    return text;
+}
+
+std::string in_words(const Places& places) {
+    std::string text;
+    const int64_t all = std::ssize(places.layers);
+    each_run(places, [&](int place, int64_t layers) {
+        text += (text.empty() ? "" : ", ") + name_of(places.devices[place]);
+        if (layers < all) text += " (" + layers_in_words(layers) + ")";
+    });
+    const bool elsewhere = std::ranges::any_of(places.layers, [&](int place) { return place != places.host(); });
     if (places.host_experts == 0 || !elsewhere) return text;
     return text + ", routed experts of " + layers_in_words(places.host_experts) + " on the CPU";
 }

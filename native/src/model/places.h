@@ -39,6 +39,9 @@ Places on_host(int64_t layers, bool own_kernels);
 /// remote device that does not answer.
 Places find_places(const PlacesWanted& wanted, int64_t layers);
 
+/// The devices that have layers, in order, with commas.
+std::string device_names(const Places& places);
+
 /// The devices that have layers, with their numbers where there are several; and experts on the CPU.
 std::string in_words(const Places& places);
 

@@ -27,8 +27,8 @@ size_t input_bytes(ggml_context* ctx);
 /// A context without memory of its own for a graph of at most `nodes` nodes. Throws BackendError.
 ggml_context_ptr graph_context(size_t nodes);
 ggml_backend_sched_ptr graph_scheduler(const std::vector<ggml_backend_ptr>& backends, size_t nodes);
-/// Puts inputs at their places, which are the scheduler's backends, and has the CPU, the last of them, compute the nodes
-/// that are functions of this process, whatever others say they can do.
+/// Puts inputs at their places, which are the scheduler's backends, and has the CPU, the last of them, compute the
+/// nodes that are functions of this process, whatever others say they can do.
 void place_nodes(ggml_backend_sched_t scheduler, ggml_cgraph* graph);
 
 /// Builds the graph of a shape and a scheduler for it; memory is not yet allocated.

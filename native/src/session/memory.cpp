@@ -4,25 +4,10 @@
 #include "graph/target.h"
 #include "model/device.h"
 #include "session/graph_cache.h"
+#include "session/pretend.h"
 
 namespace ds4 {
 namespace {
-
-/// Gives tensors addresses that are never read, so that a graph can be measured without its weights and state.
-ggml_backend_buffer_ptr pretend(ggml_context* ctx) {
-    constexpr size_t kAlign = 64;
-    char* base = reinterpret_cast<char*>(uintptr_t{1} << 40);
-    size_t at = 0;
-    for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
-        at += GGML_PAD(ggml_nbytes(t), kAlign);
-    }
-    ggml_backend_buffer_ptr buffer(ggml_backend_dev_buffer_from_host_ptr(model::cpu_device(), base, at, at));
-    for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
-        ggml_backend_tensor_alloc(buffer.get(), t, base);
-        base += GGML_PAD(ggml_nbytes(t), kAlign);
-    }
-    return buffer;
-}
 
 ggml_context_ptr describing_context(size_t bytes) { return ggml_context_ptr(ggml_init({bytes, nullptr, true})); }
 
@@ -35,7 +20,8 @@ MemoryNeed memory_needed(std::shared_ptr<const gguf::File> file, int64_t context
     model::Weights weights = model::describe_weights(weight_ctx.get(), *file, hp);
     weights.places = model::on_host(hp.layers, false);
     const auto layers = state::describe_state(state_ctx.get(), hp, context, kv_type);
-    const ggml_backend_buffer_ptr weight_buffer = pretend(weight_ctx.get()), state_buffer = pretend(state_ctx.get());
+    const ggml_backend_buffer_ptr weight_buffer = session::pretend(weight_ctx.get()),
+                                  state_buffer = session::pretend(state_ctx.get());
     std::vector<ggml_backend_ptr> backends;
     backends.emplace_back(ggml_backend_dev_init(model::cpu_device(), nullptr));
 

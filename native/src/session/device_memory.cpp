@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <deque>
+
+#include "drafter/description.h"
+#include "ds4/memory.h"
+#include "graph/draft.h"
+#include "machine/memory.h"
+#include "model/device.h"
+#include "model/placement.h"
+#include "session/graph_cache.h"
+#include "session/pretend.h"
+
+namespace ds4 {
+namespace {
+
+/// A pair whose tensors have no data.
+struct Described {
+    model::Hyperparameters hp;
+    ggml_context_ptr ctx;
+    model::Weights weights;
+    std::shared_ptr<const Drafter> drafter;  // null without one
+    std::deque<kernels::PackedTensor> packed;
+
+    Described(const gguf::File& target, const gguf::File* drafter_file) : hp(model::read_hyperparameters(target)) {
+        ctx.reset(ggml_init({model::weights_context_size(hp), nullptr, true}));
+        weights = model::describe_weights(ctx.get(), target, hp);
+        if (drafter_file) drafter = Drafter::describe(*drafter_file, hp);
+    }
+
+    const drafter::Hyperparameters* drafter_numbers() const { return drafter ? &drafter->hyperparameters() : nullptr; }
+
+    std::vector<model::Packable> drafter_packable() const {
+        return weights.own_kernels ? drafter::packable(drafter->weights(), hp) : std::vector<model::Packable>();
+    }
+
+    /// Marks what would be packed, which decides who computes it.
+    void mark_packed() {
+        std::vector<model::Packable> all = model::packable(weights, hp);
+        if (drafter) std::ranges::copy(drafter_packable(), std::back_inserter(all));
+        for (const model::Packable& each : all) {
+            if (const auto shape = model::packed_shape(each)) each.tensor->extra = &packed.emplace_back(*shape);
+        }
+    }
+};
+
+/// Bytes that the graphs of a session run in.
+class Scratch {
+   public:
+    Scratch(const gguf::File& target, const gguf::File* drafter, int64_t context, ggml_type kv_type)
+        : target_(target), drafter_(drafter), context_(context), kv_type_(kv_type) {
+        backends_.emplace_back(ggml_backend_dev_init(model::cpu_device(), nullptr));
+    }
+
+    /// On one device that computes everything, by the CPU's own kernels or by ggml's operations alone.
+    size_t of(bool own_kernels) const {
+        Described pair(target_, drafter_);
+        pair.weights.places = model::on_host(pair.hp.layers, own_kernels);
+        pair.weights.own_kernels = own_kernels;
+        pair.mark_packed();
+        ggml_context_ptr ctx(ggml_init({state::context_size(pair.hp, pair.drafter_numbers()), nullptr, true}));
+        const auto layers = state::describe_state(ctx.get(), pair.hp, context_, kv_type_);
+        state::DrafterState drafter_state;
+        if (pair.drafter) drafter_state = state::describe_drafter_state(ctx.get(), *pair.drafter_numbers(), kv_type_);
+        std::vector<ggml_backend_buffer_ptr> pretended;
+        pretended.push_back(session::pretend(pair.ctx.get()));
+        pretended.push_back(session::pretend(ctx.get()));
+        if (pair.drafter) pretended.push_back(session::pretend(pair.drafter->context()));
+        size_t total = forward(pair, layers, drafter_state, std::min(graph::chunk_rows(context_), context_));
+        total += forward(pair, layers, drafter_state, std::min(state::kMaxRows, context_));
+        return pair.drafter ? total + draft(pair, drafter_state) : total;
+    }
+
+   private:
+    template <typename Shape, typename Build>
+    size_t measure(const Shape& shape, size_t nodes, Build build) const {
+        const auto plan = session::build_plan(backends_, shape, nodes, build);
+        size_t size = 0;
+        ggml_backend_sched_reserve_size(plan->scheduler.get(), plan->built.graph, &size);
+        return size;
+    }
+
+    /// The last rows of the context: a chunk of a prompt, or a verify.
+    size_t forward(const Described& pair, const std::vector<state::LayerState>& layers,
+                   const state::DrafterState& drafter, int64_t rows) const {
+        graph::Taps taps;
+        if (pair.drafter) taps = {pair.drafter_numbers()->taps, drafter.features};
+        const auto logits = rows > state::kMaxRows ? graph::Logits::last : graph::Logits::all;
+        const int64_t features = pair.drafter ? std::min(rows, state::context_capacity(*pair.drafter_numbers())) : 0;
+        const graph::Shape shape = graph::shape_of(pair.hp, context_ - rows, rows, logits, features);
+        return measure(shape, graph::node_bound(pair.hp, shape), [&](ggml_context* ctx) {
+            return graph::build_target(ctx, pair.hp, pair.weights, layers, taps, shape);
+        });
+    }
+
+    /// The first draft after a prompt, over the whole vocabulary.
+    size_t draft(const Described& pair, const state::DrafterState& state) const {
+        const graph::DraftShape shape{pair.drafter_numbers()->stages.window, 0, true, true};
+        ops::ProposalDraw draw;
+        return measure(shape, graph::node_bound(*pair.drafter_numbers()), [&](ggml_context* ctx) {
+            return graph::build_draft(ctx, {pair.weights, *pair.drafter, state, &draw, false}, shape);
+        });
+    }
+
+    const gguf::File& target_;
+    const gguf::File* drafter_;
+    int64_t context_;
+    ggml_type kv_type_;
+    std::vector<ggml_backend_ptr> backends_;
+};
+
+/// What a tensor takes: on the CPU as it lies in the file, elsewhere as the device stores it.
+size_t bytes_on(ggml_backend_dev_t device, const ggml_tensor* t) {
+    if (device == model::cpu_device()) return ggml_nbytes(t);
+    return ggml_backend_buft_get_alloc_size(ggml_backend_dev_buffer_type(device), t);
+}
+
+/// Copies that packing makes of what the file does not have packed.
+size_t packed_bytes(const gguf::File& file, const std::vector<model::Packable>& packable) {
+    size_t total = 0;
+    for (const model::Packable& each : packable) {
+        const auto shape = model::packed_shape(each);
+        if (shape && !file.find_tensor(each.tensor->name)->packed) total += shape->bytes * shape->count;
+    }
+    return total;
+}
+
+bool is_routed(const model::Weights& weights, const ggml_tensor* t) {
+    return std::ranges::any_of(weights.layers, [&](const model::Layer& layer) {
+        return t == layer.moe.gate || t == layer.moe.up || t == layer.moe.down;
+    });
+}
+
+size_t available_on(ggml_backend_dev_t device) {
+    if (device == model::cpu_device()) return machine::available_memory();
+    size_t free = 0, total = 0;
+    ggml_backend_dev_memory(device, &free, &total);
+    return free;
+}
+
+void add_weights(std::vector<DeviceMemory>& out, const Described& pair) {
+    for (ggml_tensor* t = ggml_get_first_tensor(pair.ctx.get()); t; t = ggml_get_next_tensor(pair.ctx.get(), t)) {
+        const int place = model::place_of(pair.weights, t);
+        const size_t bytes = bytes_on(pair.weights.places.devices[place], t);
+        (is_routed(pair.weights, t) ? out[place].experts : out[place].weights) += bytes;
+    }
+}
+
+void add_state(std::vector<DeviceMemory>& out, const Described& pair, int64_t context, ggml_type kv_type) {
+    const model::Places& places = pair.weights.places;
+    const auto add = [&](int place, ggml_context* ctx) {
+        out[place].state += state::bytes(ctx, ggml_backend_dev_buffer_type(places.devices[place]));
+    };
+    for (int64_t i = 0; i < pair.hp.layers; i++) {
+        const ggml_context_ptr ctx(ggml_init({state::context_size(pair.hp), nullptr, true}));
+        state::describe_layer(ctx.get(), pair.hp, i, context, kv_type);
+        add(places.layers[i], ctx.get());
+    }
+    if (!pair.drafter) return;
+    const ggml_context_ptr ctx(ggml_init({state::context_size(pair.hp, pair.drafter_numbers()), nullptr, true}));
+    state::describe_drafter_state(ctx.get(), *pair.drafter_numbers(), kv_type);
+    add(places.head, ctx.get());
+}
+
+void add_drafter(DeviceMemory& out, ggml_backend_dev_t device, const Described& pair, const gguf::File& file) {
+    ggml_context* ctx = pair.drafter->context();
+    for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+        out.drafter += bytes_on(device, t);
+    }
+    out.packed += packed_bytes(file, pair.drafter_packable());
+}
+
+}  // namespace
+
+std::vector<DeviceMemory> memory_by_device(const gguf::File& target, const gguf::File* drafter,
+                                           const ModelOptions& options, int64_t context, ggml_type kv_type) {
+    Described pair(target, drafter);
+    model::decide_places(pair.weights, {options.device, options.split, options.cpu_moe},
+                         options.repack && model::own_kernels());
+    const model::Places& places = pair.weights.places;
+    std::vector<DeviceMemory> out(places.devices.size());
+    add_weights(out, pair);
+    add_state(out, pair, context, kv_type);
+    const int host = places.host();
+    out[host].packed = packed_bytes(target, model::packable(pair.weights, pair.hp));
+    if (drafter) add_drafter(out[places.head], places.devices[places.head], pair, *drafter);
+    const Scratch scratch(target, drafter, context, kv_type);
+    for (int i = 0; i <= host; i++) {
+        out[i].device = model::name_of(places.devices[i]);
+        out[i].host = i == host;
+        const bool computes = out[i].state + out[i].experts > 0;
+        if (computes) out[i].scratch = scratch.of(places.own(i));
+        out[i].available = available_on(places.devices[i]);
+    }
+    return out;
+}
+
+}  // namespace ds4
