@@ -28,20 +28,36 @@ _locks: defaultdict[str, AbstractContextManager[Any]] = defaultdict(threading.RL
 
 
 def turn(device: str) -> AbstractContextManager[Any]:
-    """What to hold while speaking to a device; nothing for those of this machine.
+    """What to hold while speaking to devices, with commas between them; nothing for those of this machine.
 
     From then on a signal that Python handles no longer interrupts system calls: ggml ends the process when one does.
     """
-    if not is_remote(device):
+    remote = sorted({name.lower() for name in device.split(",") if is_remote(name)})
+    if not remote:
         return nullcontext()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.siginterrupt(number, False)
-    return _locks[device.lower()]
+    return _All([_locks[name] for name in remote])
 
 
-def is_remote(device: str) -> bool:
-    """Whether a device's name is that of a server."""
-    return device.lower().startswith("rpc:")
+def is_remote(devices: str) -> bool:
+    """Whether one of the devices, with commas between them, is a server's."""
+    return any(name.lower().startswith("rpc:") for name in devices.split(","))
+
+
+class _All:
+    """Several locks, always in the same order."""
+
+    def __init__(self, locks: list[AbstractContextManager[Any]]) -> None:
+        self._locks = locks
+
+    def __enter__(self) -> None:
+        for lock in self._locks:
+            lock.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        for lock in reversed(self._locks):
+            lock.__exit__(None, None, None)
 
 
 def taking_turns(session: _native.Session, device: str) -> _native.Session:

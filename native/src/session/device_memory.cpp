@@ -130,11 +130,11 @@ bool is_routed(const model::Weights& weights, const ggml_tensor* t) {
     });
 }
 
+/// A device that does not say what it has shares the machine's memory.
 size_t available_on(ggml_backend_dev_t device) {
-    if (device == model::cpu_device()) return machine::available_memory();
     size_t free = 0, total = 0;
-    ggml_backend_dev_memory(device, &free, &total);
-    return free;
+    if (device != model::cpu_device()) ggml_backend_dev_memory(device, &free, &total);
+    return total ? free : machine::available_memory();
 }
 
 void add_weights(std::vector<DeviceMemory>& out, const Described& pair) {
