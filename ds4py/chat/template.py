@@ -2,11 +2,7 @@
 
 from collections.abc import Collection
 from functools import cached_property
-from json import loads
-from typing import Final, NoReturn
-
-from jinja2 import TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from typing import Final
 
 from ds4py.chat.dsml import to_json
 from ds4py.chat.markers import ALL, BOS, END_THINK, THINK
@@ -68,29 +64,12 @@ class ChatTemplate:
 
     def _render(self, **asked: object) -> str:
         """A prompt with thinking on and one user message."""
+        from ds4py.chat.jinja import TemplateFailure, render  # long to import, and most programs ask no template
+
+        given = {"bos_token": BOS, "thinking": True, "enable_thinking": True, "add_generation_prompt": True, **asked}
         try:
-            # The source comes from a file that anybody may have made: it runs in a sandbox.
-            return (
-                environment()
-                .from_string(self._source)
-                .render(
-                    messages=[{"role": "user", "content": "Hi"}],
-                    bos_token=BOS,
-                    thinking=True,
-                    enable_thinking=True,
-                    add_generation_prompt=True,
-                    **asked,
-                )
-            )
-        except (
-            TemplateError,
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            TypeError,
-            ValueError,
-            RecursionError,
-        ) as error:
+            return render(self._source, messages=[{"role": "user", "content": "Hi"}], **given)
+        except TemplateFailure as error:
             raise FormatError(f"{KEY}: the template fails: {error}; {ADVICE}") from error
 
 
@@ -110,17 +89,3 @@ def added(plain: str, asked: str, what: str, allowed: Collection[str] = ()) -> s
     if any(marker in paragraph for marker in ALL if marker not in allowed):
         raise FormatError(f"{KEY}: the words for {what} hold a marker of the layout; {ADVICE}")
     return paragraph
-
-
-def environment() -> ImmutableSandboxedEnvironment:
-    """Jinja as chat templates expect it."""
-    made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-    made.globals["raise_exception"] = fail
-    made.filters["from_json"] = loads
-    made.filters["tojson"] = lambda value, **_: to_json(value)  # Jinja's own is for HTML
-    return made
-
-
-def fail(message: str) -> NoReturn:
-    """What a template calls for input that it does not take."""
-    raise TemplateError(message)
