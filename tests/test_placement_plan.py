@@ -152,3 +152,20 @@ def test_inspect_prints_what_each_device_holds(cli: Any, remote: str) -> None:  
     assert near["needed"] == near["state"] + near["scratch"]
     text = cli(*flags).stdout
     assert f"  {remote}\n" in text and "routed experts" in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "said"),
+    [
+        (["--device", "cpu", "--split", "4,2"], 2, "the split 4,2 has 2 parts for 1 device"),
+        (["--split", "4,x"], 2, "'x' is not a whole number"),
+        (["--split", "4,0"], 2, "0 is out of range, wanted 1 or more"),
+        (["--cpu-moe", "--n-cpu-moe", "2"], 2, "not allowed with argument"),
+        (["--device", "cpu", "--n-cpu-moe", "7"], 2, "experts of 7 layers are to stay on the CPU, wanted 0 to 6"),
+        (["--device", "cpu,here"], 2, "device 'here' is not here; this build offers"),
+        (["--device", "cpu", "--cpu-moe"], 0, "changes nothing where the CPU computes all"),
+    ],
+)
+def test_flags(cli: Any, flags: list[str], code: int, said: str) -> None:  # noqa: F811
+    done = cli("generate", "-m", TARGET, "-t", 1, "-n", 1, "--temp", 0, *flags, "--prompt-ids", "1,2,3")
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
