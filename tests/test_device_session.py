@@ -59,6 +59,19 @@ class TestGoldenDrafts:
         assert compared > 3  # a proposal was the golden one, so that later rows were compared, too
 
 
+def test_the_embedded_pair_drafts_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other sizes, and a larger vocabulary."""
+    tokens = [*range(300, 340)]
+    with Engine(device="cpu") as engine, engine.session(context=64, kv_dtype="f32") as plain:
+        with open_on_device(monkeypatch, engine) as device:
+            for session in (plain, device):
+                session.prefill(tokens)
+                session.anchor = 345
+            found, wanted = device.draft(), plain.draft(shortlist=0)
+        np.testing.assert_array_equal(found.tokens, wanted.tokens)
+        np.testing.assert_allclose(found.confidence, wanted.confidence, atol=1e-5)
+
+
 class TestGreedy:
     @pytest.mark.parametrize("ops", DIALECTS.values(), ids=DIALECTS)
     def test_text_is_that_of_plain_decoding(self, monkeypatch: pytest.MonkeyPatch, pair: Engine, ops: str) -> None:

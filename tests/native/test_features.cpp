@@ -11,6 +11,7 @@
 #include "graph/draft.h"
 #include "graph/features.h"
 #include "graph/inputs.h"
+#include "graph/markov.h"
 #include "run_graph.h"
 
 using ds4::graph::DraftInputs;
@@ -198,4 +199,13 @@ CASE(positions_without_features_stay_hidden) {
             CHECK(mask[slot] == (held >= oldest && held >= 100 - kWindow ? 0.0f : -INFINITY));
         }
     }
+}
+
+CASE(what_is_kept_is_kept_with_what_it_views) {
+    test::Graph g;
+    ggml_tensor* x = ggml_scale(g.b.ctx, g.floats(test::noise(64, 90), {8, 8}), 2);
+    ggml_tensor* half = ggml_view_2d(g.b.ctx, x, 8, 4, x->nb[1], 4 * x->nb[1]);
+    ds4::graph::keep(g.b, half);
+    CHECK(half->flags & GGML_TENSOR_FLAG_OUTPUT);
+    CHECK(x->flags & GGML_TENSOR_FLAG_OUTPUT);  // the one that ggml's allocator looks at
 }

@@ -97,10 +97,7 @@ Draft build_draft(ggml_context* ctx, const DraftSource& source, const DraftShape
     ggml_tensor* h = collapse_head(c, w.hc_head, run_stages(c, source, d.in));
     d.hidden = cut(ctx, h, 1, hp.rows() - hp.block, hp.block);
     d.base = ops::product(c.b, source.target.output, ops::rms_norm(c.b, d.hidden, w.output_norm, c.hp.norm_epsilon));
-    for (ggml_tensor* t : {d.hidden, d.base}) {
-        ggml_set_output(t);
-        c.b.now(t);
-    }
+    for (ggml_tensor* t : {d.hidden, d.base}) keep(c.b, t);
     if (shape.chained) markov_chain(c.b, source, shape, cut(ctx, d.in.tokens, 0, 0, 1), d);
     return d;
 }

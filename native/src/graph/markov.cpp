@@ -13,12 +13,12 @@ ggml_tensor* confidences(const ops::Build& b, const drafter::Weights& w, ggml_te
     return ggml_sigmoid(b.ctx, logits);
 }
 
+}  // namespace
+
 void keep(const ops::Build& b, ggml_tensor* t) {
     for (ggml_tensor* whole = t; whole; whole = whole->view_src) ggml_set_output(whole);
     b.now(t);
 }
-
-}  // namespace
 
 void markov_chain(const ops::Build& b, const DraftSource& source, const DraftShape& shape, ggml_tensor* anchor,
                   Draft& draft) {

@@ -1,5 +1,7 @@
 #include "session/device_kernels.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <string_view>
 
@@ -68,10 +70,8 @@ void DeviceKernels::describe(int64_t vocab) {
     if (steps_.chain) {
         const drafter::Hyperparameters& hp = drafter_->hyperparameters();
         anchor_ = make(GGML_TYPE_I32, 1);
-        tokens_ = make(GGML_TYPE_I32, hp.block);
         logits_ = make(GGML_TYPE_F32, vocab, hp.block);
-        log_sum_ = make(GGML_TYPE_F32, hp.block);
-        if (hp.confidence) confidences_ = make(GGML_TYPE_F32, hp.block);
+        chained_ = make(GGML_TYPE_I32, hp.block, hp.confidence ? 3 : 2);
     }
     buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(ctx_.get(), ggml_backend_dev_buffer_type(device_)));
     if (!buffer_) throw BackendError("no room on " + name() + " for what its own kernels leave there");
@@ -88,7 +88,7 @@ void DeviceKernels::require_here(const ggml_tensor* t, const char* what) const {
                        ", where its own kernels read them: set DS4_OPS=generic");
 }
 
-void DeviceKernels::chain(const graph::Draft& draft, int32_t anchor, float temperature, kernels::DrawKey key) {
+Chained DeviceKernels::chain(const graph::Draft& draft, int32_t anchor, float temperature, kernels::DrawKey key) {
     require_here(draft.base, "the logits of a draft");
     require_here(draft.hidden, "the hidden rows of a draft");
     traffic_.set(anchor_, &anchor, sizeof anchor);
@@ -106,12 +106,27 @@ void DeviceKernels::chain(const graph::Draft& draft, int32_t anchor, float tempe
     work.vocab = static_cast<int32_t>(draft.base->ne[0]);
     work.block = static_cast<int32_t>(draft.base->ne[1]);
     work.hidden_size = static_cast<int32_t>(draft.hidden->ne[0]);
-    work.tokens = ints(tokens_);
+    work.tokens = ints(chained_);
     work.logits = floats(logits_);
-    work.log_sum = floats(log_sum_);
-    work.confidences = floats(confidences_);
+    work.log_sum = floats(chained_) + work.block;
+    work.confidences = chained_->ne[1] > 2 ? work.log_sum + work.block : nullptr;
     launcher_->run(work);
     launcher_->synchronize();
+    return read_chained();
+}
+
+Chained DeviceKernels::read_chained() {
+    std::vector<int32_t> all(ggml_nelements(chained_));
+    traffic_.get(chained_, all.data());
+    const auto row = [&](int64_t i) { return all.begin() + i * chained_->ne[0]; };
+    const auto row_of_floats = [&](int64_t i) {
+        std::vector<float> found(chained_->ne[0]);
+        std::transform(row(i), row(i + 1), found.begin(), [](int32_t bits) { return std::bit_cast<float>(bits); });
+        return found;
+    };
+    Chained found{{row(0), row(1)}, row_of_floats(1), {}};
+    if (chained_->ne[1] > 2) found.confidences = row_of_floats(2);
+    return found;
 }
 
 void DeviceKernels::judge(const ggml_tensor* rows, std::span<const int32_t> proposals, bool drawn, float temperature,

@@ -18,6 +18,13 @@ struct OwnSteps {
     bool attention, chain, acceptance;
 };
 
+/// What the host is told of a block.
+struct Chained {
+    std::vector<int32_t> tokens;
+    std::vector<float> log_sum;      // of exp(logits / temperature)
+    std::vector<float> confidences;  // empty without a head
+};
+
 class DeviceKernels {
    public:
     /// Null where there are none for the model's device, or with DS4_OPS=generic. Throws BackendError when the device
@@ -31,12 +38,9 @@ class DeviceKernels {
     std::string name() const;
 
     /// Draws the tokens of a block that a graph has computed up to its base logits, or takes the likeliest at
-    /// temperature 0, and waits. The logits with their bias stay here until the next block.
-    void chain(const graph::Draft& draft, int32_t anchor, float temperature, kernels::DrawKey key);
-    const ggml_tensor* tokens() const { return tokens_; }            // [block] I32
-    const ggml_tensor* confidences() const { return confidences_; }  // [block], or null
-    const ggml_tensor* logits() const { return logits_; }            // [vocab, block]
-    const ggml_tensor* log_sum() const { return log_sum_; }          // [block]
+    /// temperature 0, and reads what came of it at once. The logits with their bias stay here until the next block.
+    Chained chain(const graph::Draft& draft, int32_t anchor, float temperature, kernels::DrawKey key);
+    const ggml_tensor* logits() const { return logits_; }  // [vocab, block]
 
     /// Judges proposals by the target's logits [vocab, proposals + 1], and waits. `drawn`: they are the first of the
     /// block here, drawn at the same temperature; else q is 1 at each of them.
@@ -52,6 +56,7 @@ class DeviceKernels {
     DeviceKernels(const Model& model, const Drafter* drafter, Traffic& traffic);
     void describe(int64_t vocab);
     void require_here(const ggml_tensor* t, const char* what) const;
+    Chained read_chained();
 
     ggml_backend_dev_t device_;
     const Drafter* drafter_;
@@ -61,8 +66,8 @@ class DeviceKernels {
     ggml_context_ptr ctx_;
     ggml_backend_buffer_ptr buffer_;
     ggml_tensor *proposals_, *verdict_, *kept_row_;
-    ggml_tensor *anchor_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *log_sum_ = nullptr;
-    ggml_tensor* confidences_ = nullptr;
+    ggml_tensor *anchor_ = nullptr, *logits_ = nullptr;
+    ggml_tensor* chained_ = nullptr;  // [block, 2 or 3] I32: tokens, then as bits log_sum, and confidences
 };
 
 }  // namespace ds4::session

@@ -76,14 +76,14 @@ DraftBlock Session::Impl::chain_on_device(const graph::Draft& d, int32_t anchor,
     const float temperature = options.sampler ? options.sampler->policy().temperature : 0.0f;
     const kernels::DrawKey key =
         options.sampler ? kernels::DrawKey{options.rng->seed(), options.rng->skip()} : kernels::DrawKey{};
-    device->chain(d, anchor, temperature, key);
-    log_sum = read_all<float>(device->log_sum(), traffic);
+    session::Chained chained = device->chain(d, anchor, temperature, key);
+    log_sum = std::move(chained.log_sum);
     if (!std::ranges::all_of(log_sum, [](float x) { return std::isfinite(x); })) {
         throw BackendError("the drafter's logits are no numbers: its file is damaged");
     }
     DraftBlock block;
-    block.tokens = read_all<int32_t>(device->tokens(), traffic);
-    block.confidence = read_all<float>(device->confidences(), traffic);
+    block.tokens = std::move(chained.tokens);
+    block.confidence = std::move(chained.confidences);
     if (!options.sampler) return block;
     held = block.tokens;
     held_temperature = temperature;
