@@ -96,8 +96,8 @@ metal_texts() {
   done
 }
 
-# On macOS by Metal's compiler; elsewhere only the launcher, against declarations of our own (the emulator compiles the
-# kernels).
+# On macOS by Metal's compiler. Elsewhere the launcher and the kernels are checked against declarations of our own, the
+# kernels as OpenCL C++, whose address spaces are Metal's.
 metal() {
   metal_texts
   if xcrun --find metal >/dev/null 2>&1; then
@@ -110,7 +110,11 @@ metal() {
       clang++-19 -x objective-c++ -fobjc-arc -fblocks -fobjc-runtime=macosx -fsyntax-only -Wall -Wextra -Werror \
         "${common[@]}" -Itests/metal_headers -I"$work" "$source"
     done
-    echo "Metal: the launcher agrees with declarations of our own; its kernels are skipped, they need xcrun metal"
+    for text in "$work"/metal/*.metal; do
+      clang++-19 -x clcpp -cl-std=clc++2021 -cl-no-stdinc -fsyntax-only -Wall -Werror -Wno-unknown-attributes \
+        -isystem tests/metal_headers "$text"
+    done
+    echo "Metal: launcher and kernels agree with declarations of our own; to compile them needs xcrun metal"
   else
     echo "Metal: skipped, needs xcrun metal or clang++-19"
   fi

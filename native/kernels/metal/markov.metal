@@ -120,8 +120,8 @@ inline int settled(Results r, constant MarkovArguments& a, int position, DS4_THR
 
 /// What W2 adds to the logits of kThreads tokens from `first` on, after `token`, into `biases`.
 template <typename Reader, typename T>
-void bias(DS4_GLOBAL(const ushort) embedding, DS4_GLOBAL(const T) output, constant MarkovArguments& a, int token,
-          int first, DS4_THREADGROUP(float) biases, int index) {
+void add_rows(DS4_GLOBAL(const ushort) embedding, DS4_GLOBAL(const T) output, constant MarkovArguments& a, int token,
+              int first, DS4_THREADGROUP(float) biases, int index) {
     const int lane = index % kRowLanes;
     float x[kOwn];
     for (int i = 0; i < kOwn; i++) {
@@ -147,7 +147,7 @@ void position_step(DS4_GLOBAL(const float) base, DS4_GLOBAL(const int) anchor, D
     } else if (a.rank) {
         before = anchor[0];
     }
-    if (a.rank) bias<Reader, T>(embedding, output, a, before, first, biases, index);
+    if (a.rank) add_rows<Reader, T>(embedding, output, a, before, first, biases, index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     Candidate c = no_candidate();
     if (token < a.vocab) {
