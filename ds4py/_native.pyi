@@ -42,6 +42,7 @@ __all__: list[str] = [
     "decode_fp8",
     "default_threads",
     "draw",
+    "exit_on_abort",
     "fp4_to_mxfp4",
     "greatest_magnitude",
     "load_backends",
@@ -661,6 +662,11 @@ def default_threads() -> int:
 def draw(weights: numpy.ndarray, u: float) -> int:
     """
     Index drawn with probability weights[i] / sum(weights) for u in [0, 1); never one of weight zero.
+    """
+
+def exit_on_abort(code: int) -> None:
+    """
+    Where ggml gives up, such as on a device that is lost, the process ends with this exit code, not SIGABRT.
     """
 
 def fp4_to_mxfp4(codes: numpy.ndarray, scales: numpy.ndarray) -> numpy.typing.NDArray[numpy.uint8]:

@@ -10,7 +10,7 @@ import sys
 import time
 
 import pytest
-from rpc_server import free_port
+from rpc_server import free_port, start_server
 
 from ds4py import Engine, cli
 from ds4py.cli.rpc_server import is_loopback
@@ -31,6 +31,33 @@ def test_serves_a_device_until_it_is_interrupted() -> None:
         _, messages = server.communicate(timeout=20)
     assert server.returncode == -signal.SIGINT
     assert f"--device rpc:127.0.0.1:{port}" in messages and "WARNING" not in messages
+
+
+def test_a_server_that_is_gone() -> None:
+    """One line says so, and the exit code; no backtrace, and nothing in the text."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    server, name = start_server()
+    command = [sys.executable, "-m", "ds4py", "generate", "-q", "--device", name, "--prompt-ids", "1,2,3", "-n", "-1"]
+    process = subprocess.Popen(
+        [*command, "-c", "4096", "--seed", "1"],
+        env=environment,
+        cwd=os.sep,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None and process.stdout.read(1)
+        server.kill()
+        text, messages = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        server.kill()
+        server.wait()
+    assert process.returncode == 1
+    last = messages.splitlines()[-1]
+    assert last.startswith("ds4py: error: ggml cannot go on: ggml-rpc.cpp:") and "start it again" in last
+    assert "gdb" not in text + messages and "#0" not in text
 
 
 def wait_for(port: int) -> None:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ds4py.cli.exits import UsageError
+from ds4py.cli.exits import RUN_TIME, UsageError
 from ds4py.cli.options import placement_arguments
 from ds4py.cli.progress import Bar
 
@@ -36,7 +36,9 @@ def open_engine(
     `loaded` is called with the fraction that is loaded; what it raises ends the loading.
     """
     import ds4py
+    from ds4py import _native
 
+    _native.exit_on_abort(RUN_TIME)
     if path is None:
         note(args, EMBEDDED_NOTE)
     for file in (path, drafter):

@@ -1,6 +1,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "model/abort.h"
 #include "model/device.h"
 #include "model/remote.h"
 #include "module.h"
@@ -10,6 +11,8 @@ namespace py = pybind11;
 namespace ds4::bindings {
 
 void register_devices(py::module_& m) {
+    m.def("exit_on_abort", &model::exit_on_abort, py::arg("code"),
+          "Where ggml gives up, such as on a device that is lost, the process ends with this exit code, not SIGABRT.");
     m.def(
         "serve_rpc",
         [](const std::string& endpoint, const std::string& device, int threads) {

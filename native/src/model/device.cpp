@@ -8,6 +8,7 @@
 #include "ds4/errors.h"
 #include "ds4/model.h"
 #include "ggml-cpp.h"
+#include "model/abort.h"
 #include "model/remote.h"
 
 namespace ds4 {
@@ -127,6 +128,7 @@ void load_backends(const std::string& directory) {
             if (level == GGML_LOG_LEVEL_ERROR || level == GGML_LOG_LEVEL_WARN) std::fputs(text, stderr);
         },
         nullptr);
+    model::explain_aborts();
     ggml_backend_load_all_from_path(directory.c_str());
 }
 
