@@ -54,6 +54,7 @@ __all__: list[str] = [
     "philox4x32",
     "read_drafter",
     "read_hyperparameters",
+    "read_saved_session",
     "serve_rpc",
 ]
 
@@ -492,7 +493,7 @@ class Session:
     The native state of one conversation.
     """
     @staticmethod
-    def load(model: Model, path: str, *, drafter: Drafter | None = None) -> Session: ...
+    def load(model: Model, path: str, *, drafter: Drafter | None = None, context: int | None = None) -> Session: ...
     def __init__(
         self, model: Model, *, context: int, kv_dtype: str = "f16", drafter: Drafter | None = None
     ) -> None: ...
@@ -501,6 +502,12 @@ class Session:
     def commit(self, rows: int) -> None:
         """
         Puts the first `rows` verified rows into the state.
+        """
+    def copy_from(
+        self, source: Session, position: int, progress: collections.abc.Callable[[int, int], None] | None = None
+    ) -> None:
+        """
+        Becomes what another session was at a position. After a cancel it is empty.
         """
     def draft(
         self,
@@ -560,10 +567,16 @@ class Session:
         self,
         tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32],
         progress: collections.abc.Callable[[int, int], None] | None = None,
+        *,
+        checkpoints: collections.abc.Sequence[int] = [],
     ) -> None: ...
+    def resume_point(self, position: int) -> int:
+        """
+        Where evaluating would have to begin to go back to a position.
+        """
     def rewind(self, position: int, progress: collections.abc.Callable[[int, int], None] | None = None) -> None: ...
     def sample(self, sampler: Sampler, rng: Rng) -> int: ...
-    def save(self, path: str) -> None: ...
+    def save(self, path: str, *, checkpoints: collections.abc.Sequence[int] = []) -> None: ...
     def traffic(self) -> dict:
         """
         Bytes between host and device so far: {to_device, to_host}. What the scheduler copies for nodes that the
@@ -579,6 +592,11 @@ class Session:
     def verify_unread(self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> None:
         """
         The same, but the logits stay on the device, for judge().
+        """
+    @property
+    def checkpoints(self) -> list[int]:
+        """
+        Positions of the checkpoints, ascending.
         """
     @property
     def context(self) -> int: ...
@@ -741,6 +759,12 @@ def read_drafter(file: GgufFile, target: Hyperparameters | None = None) -> Draft
 def read_hyperparameters(file: GgufFile) -> Hyperparameters:
     """
     Raises FormatError where the file is not a DS4 target, saying what it is.
+    """
+
+def read_saved_session(path: str) -> dict:
+    """
+    What the beginning of a saved session says: {model, drafter, context, checkpoints, tokens int32 [n]}.
+    Raises FormatError.
     """
 
 def serve_rpc(endpoint: str, device: str = "auto", threads: int = 1) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -101,14 +101,15 @@ class Answer:
 
 
 def pieces(
-    answer: Answer, lend: Callable[[Ids, Cancel], Lease | Lent], cancel: Cancel, options: Options
+    answer: Answer, lend: Callable[[Cancel], Lease | Lent], cancel: Cancel, options: Options, marks: Sequence[int]
 ) -> Generator[ChatPiece]:
-    """Runs a request in a session that it borrows."""
+    """Runs a request in a session that it borrows; it can go back to the `marks` in its prompt later."""
     cancel.check()
-    with lend(answer.ids, cancel) as lease, cancel.reaching(lease.session):
+    with lend(cancel) as lease, cancel.reaching(lease.session):
         answer.usage = replace(answer.usage, cached_tokens=lease.cached_tokens)
-        rest = answer.ids[lease.cached_tokens :]
-        generated = lease.session.generate(rest, progress=lambda done, total: cancel.check(), **options)
+        generated = lease.session.generate(
+            answer.ids[lease.held :], progress=lambda done, total: cancel.check(), checkpoints=marks, **options
+        )
         answer.stats = lease.session.stats
         cancel.check()
         for piece in generated:
@@ -132,12 +133,19 @@ class ChatStream:
 
     """
 
-    def __init__(self, ids: Ids, lend: Callable[[Ids, Cancel], Lease | Lent], reply: Reply, options: Options) -> None:
+    def __init__(
+        self,
+        ids: Ids,
+        lend: Callable[[Cancel], Lease | Lent],
+        reply: Reply,
+        options: Options,
+        marks: Sequence[int] = (),
+    ) -> None:
         self._answer = Answer(ids, reply)
         self._cancel = Cancel()
         self._reading = threading.Lock()
         # It knows the answer and not this stream: so it ends, and gives its session back, where the stream is dropped.
-        self._pieces = pieces(self._answer, lend, self._cancel, options)
+        self._pieces = pieces(self._answer, lend, self._cancel, options, marks)
         self._worker: ThreadPoolExecutor | None = None
 
     @property

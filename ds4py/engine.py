@@ -7,10 +7,12 @@ import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ds4py import _native, embedded
+from ds4py.cancelling import Cancel
 from ds4py.chat import Message, encode_chat
+from ds4py.chat.markers import USER
 from ds4py.chat.reply import ReplyParser
 from ds4py.conversation import ChatStream, PlainReply, Reply
 from ds4py.cost_store import CostStore
@@ -18,7 +20,7 @@ from ds4py.errors import RequestError, UnprovenDevice
 from ds4py.options import Options, check_options
 from ds4py.placement import Wanted, find_plan, measure_files, shared_memory_note
 from ds4py.proof import unproven
-from ds4py.reuse import Lent, SessionPool, check_length
+from ds4py.reuse import DEFAULT_CACHE_BYTES, Lease, Lent, SessionPool, check_length, turn_marks
 from ds4py.session import Session, token_ids
 from ds4py.speculative import DrafterInfo
 from ds4py.tokenizer import Tokenizer
@@ -48,7 +50,7 @@ class Engine:
         repack: interleave the weights at load for the CPU's kernels, where memory suffices; False uses them as they lie
             in the file, which starts sooner, runs slower, and may be larger than memory.
         context: positions of a session where none are named, for which there must be memory. None: `default_context`.
-        sessions: the most that `chat` and `complete` keep open (see `pool`).
+        sessions, cache_dir, cache_bytes: of `pool`, the live sessions of `chat` and `complete`.
         progress: called with the fraction loaded, 0 to 1.
 
     Attributes:
@@ -61,6 +63,7 @@ class Engine:
         repacked: whether weights are interleaved, at load or in the file.
         drafter: what the loaded drafter is; None without one.
         costs: what cycles have cost so far, those of earlier starts included.
+        identity: what costs and kept sessions depend on.
 
     Raises:
         FormatError: a file is damaged, not a DeepSeek-V4 target or not a DSpark drafter.
@@ -85,6 +88,8 @@ class Engine:
         threads: int | None = None,
         repack: bool = True,
         sessions: int = 4,
+        cache_dir: str | os.PathLike[str] | None = None,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
         progress: Callable[[float], None] | None = None,
     ) -> None:
         self.embedded = path is None
@@ -136,10 +141,11 @@ class Engine:
         self.nodes: int = self._model.nodes
         self.spread_over_nodes: bool = self._model.spread_over_nodes
         self.repacked: bool = self._model.packed_bytes > 0
-        store = CostStore(self._identity(repack))
+        self.identity = self._identity(repack)
+        store = CostStore(self.identity)
         self.costs = store.load()
-        self._sessions = sessions
         self._pool: SessionPool | None = None
+        self._pool_options: dict[str, Any] = {"sessions": sessions, "cache_dir": cache_dir, "cache_bytes": cache_bytes}
         self._keep_costs = weakref.finalize(self, store.keep, self.costs)  # also where nobody closes it
 
     @property
@@ -156,7 +162,7 @@ class Engine:
     def pool(self) -> SessionPool:
         """The live sessions of `chat` and `complete`, made at first use; set another one to choose its context."""
         if self._pool is None:
-            self._pool = SessionPool(self, sessions=self._sessions)
+            self._pool = SessionPool(self, **self._pool_options)
         return self._pool
 
     @pool.setter
@@ -181,13 +187,13 @@ class Engine:
         native = taking_turns(native, self.device)
         return Session(native, self.tokenizer, info, self.costs, self)
 
-    def load_session(self, path: str | os.PathLike[str]) -> Session:
-        """Continues a session that `Session.save` wrote with this model.
+    def load_session(self, path: str | os.PathLike[str], *, context: int | None = None) -> Session:
+        """Continues a session that `Session.save` wrote with this model, in as large a context or in `context`.
 
-        Raises FormatError when the file is damaged or of another model.
+        Raises FormatError when the file is damaged, of another model, or longer than the context.
         """
         with turn(self.device):
-            native = _native.Session.load(self._live(), os.fspath(path), drafter=self._drafter)
+            native = _native.Session.load(self._live(), os.fspath(path), drafter=self._drafter, context=context)
         native = taking_turns(native, self.device)
         return Session(native, self.tokenizer, self.drafter, self.costs, self)
 
@@ -229,9 +235,13 @@ class Engine:
     def _stream(self, prompt: Sequence[int], reply: Reply, session: Session | None, options: Options) -> ChatStream:
         ids = token_ids(prompt)
         check_length(ids, self.pool.context if session is None else session.context)
-        lend = self.pool.acquire if session is None else lambda ids, cancel: Lent(session, ids)
         check_options(options, self.drafter, self.tokenizer.vocab_size)
-        return ChatStream(ids, lend, reply, options)
+        marks = turn_marks(ids, self.tokenizer.token_id(USER))
+
+        def lend(cancel: Cancel) -> Lease | Lent:
+            return self.pool.acquire(ids, cancel, marks) if session is None else Lent(session, ids, cancel)
+
+        return ChatStream(ids, lend, reply, options, marks)
 
     def close(self) -> None:
         """Lets go of the model and of the pool; the memory is freed with the last open session."""
@@ -243,7 +253,7 @@ class Engine:
             self._model = self._drafter = None
 
     def _identity(self, repack: bool) -> dict[str, str | int]:
-        """What the costs depend on."""
+        """Of model, drafter, device and build."""
         drafter = self._drafter
         return {
             "model": f"{self._live().fingerprint:016x}",

@@ -35,6 +35,7 @@ from ds4py.speculative import (
 from ds4py.stats import Stats
 from ds4py.stopping import StopStrings
 from ds4py.tokenizer import Tokenizer
+from ds4py.turns import bare
 
 StepProgress = Callable[[int, int], None]
 Ids = Sequence[int] | npt.NDArray[np.int32]
@@ -128,12 +129,15 @@ class Session:
         tokens = self._live.tokens[start:]
         return tokens if self.anchor is None else _joined(tokens, [self.anchor])
 
-    def prefill(self, tokens: Ids, *, progress: StepProgress | None = None) -> None:
+    def prefill(self, tokens: Ids, *, progress: StepProgress | None = None, checkpoints: Sequence[int] = ()) -> None:
         """Extends the state by a prompt; progress(done, total) counts its tokens.
+
+        Going back to the positions in `checkpoints`, ascending, is at once later, while the session keeps them: 16 in
+        all, of which those go first that lie close to the one before.
 
         Raises RequestError for ids outside the vocabulary or a full context, Cancelled.
         """
-        self._live.prefill(_joined(self._pending(), token_ids(tokens)), progress)
+        self._live.prefill(_joined(self._pending(), token_ids(tokens)), progress, checkpoints=checkpoints)
 
     def evaluate(self, tokens: Ids, *, progress: StepProgress | None = None) -> npt.NDArray[np.float32]:
         """Extends the state and returns the logits of every row, float32 [len(tokens), vocab].
@@ -239,10 +243,32 @@ class Session:
         self._live.rewind(position, progress)
         self._anchors = {}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the state to a file; `Engine.load_session` continues from it."""
+    def resume_point(self, position: int) -> int:
+        """Where evaluating begins to go back to `position`: there itself where that is at once."""
+        return int(self._live.resume_point(position))
+
+    @property
+    def checkpoints(self) -> list[int]:
+        """Positions to which going back is at once, ascending."""
+        return list(self._live.checkpoints)
+
+    def copy_from(self, source: Session, position: int, *, progress: StepProgress | None = None) -> None:
+        """Becomes what `source` was at `position`: a copy from its nearest checkpoint, and evaluation from there.
+
+        Raises RequestError unless both are of the same engine, drafter and KV type and the position fits; Cancelled,
+        which leaves this session empty.
+        """
+        self.rewinds += 1
+        self._anchors = {}
+        self._live.copy_from(bare(source._live), position, progress)
+
+    def save(self, path: str | os.PathLike[str], *, checkpoints: Sequence[int] = ()) -> None:
+        """Writes the state to a file; `Engine.load_session` continues from it.
+
+        Those of `checkpoints` that the session has are written, too.
+        """
         self._settle()
-        self._live.save(os.fspath(path))
+        self._live.save(os.fspath(path), checkpoints=checkpoints)
 
     def cancel(self) -> None:
         """Stops the running call (Cancelled); any thread may call it."""
@@ -271,6 +297,7 @@ class Session:
         draft_vocab: int | None = None,
         logprobs: int | None = None,
         constraint: Constraint | None = None,
+        checkpoints: Sequence[int] = (),
         progress: StepProgress | None = None,
     ) -> Iterator[Piece]:
         """Extends the state by `prompt` (text or ids; empty continues) and streams what follows.
@@ -293,6 +320,7 @@ class Session:
             logprobs: each token comes with its log probability, and so many of the likeliest with theirs; None: none.
             constraint: a grammar that what is generated obeys (`ds4py.grammar`): the policy applies to what it allows,
                 and generation ends where nothing more can follow.
+            checkpoints: in the prompt, as for `prefill`.
 
         Raises RequestError for a prompt that does not fit or an empty session, Cancelled.
         """
@@ -304,15 +332,15 @@ class Session:
         loop = Loop(self, request, drafters, as_width(width), accept, self.costs)
         self._live.clear_cancel()
         self.stats = Stats(seed=request.rng.seed, speculation=loop.stats)
-        self._run_prompt(prompt, progress)
+        self._run_prompt(prompt, progress, checkpoints)
         return pieces(self, loop, stops, max_tokens, self.stats)
 
-    def _run_prompt(self, prompt: str | Ids, progress: StepProgress | None) -> None:
+    def _run_prompt(self, prompt: str | Ids, progress: StepProgress | None, checkpoints: Sequence[int]) -> None:
         started = time.perf_counter()
         fresh = self.position == 0 and self.anchor is None
         ids = self.tokenizer.encode(prompt, add_bos=None if fresh else False) if isinstance(prompt, str) else prompt
         if len(ids):
-            self.prefill(ids, progress=progress)
+            self.prefill(ids, progress=progress, checkpoints=checkpoints)
         elif fresh:
             raise RequestError("the prompt is empty and so is the session: give a prompt")
         self.stats.prompt_tokens = len(ids)

@@ -18,7 +18,7 @@ from ds4py.errors import RequestError
 
 CALLS = frozenset(
     (
-        *("prefill", "evaluate", "logits", "sample", "rewind", "save"),
+        *("prefill", "evaluate", "logits", "sample", "rewind", "save", "copy_from"),
         *("draft", "draft_trace", "held_q", "verify", "verify_unread", "judge", "commit", "node_times"),
     )
 )
@@ -63,6 +63,11 @@ class _All:
 def taking_turns(session: _native.Session, device: str) -> _native.Session:
     """The session itself, or on a remote device one whose calls wait for their turn."""
     return cast(_native.Session, _Turns(session, device)) if is_remote(device) else session
+
+
+def bare(session: _native.Session) -> _native.Session:
+    """The native session that a call can be given; one that takes turns is no such."""
+    return cast(_native.Session, session._session) if isinstance(session, _Turns) else session
 
 
 class _Turns:

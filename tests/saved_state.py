@@ -9,7 +9,7 @@ import numpy as np
 
 from ds4py import _native
 
-_HEADER = struct.Struct("<8sIIQQq4qQQ")
+_HEADER = struct.Struct("<8sIIQQq4qQQQ")
 _SLACK = 16  # rows a forward may write past the frontier
 
 

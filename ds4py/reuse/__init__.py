@@ -1,6 +1,15 @@
-"""Prompts that begin as earlier ones did are not evaluated again: live sessions shared by conversations."""
+"""Prompts that begin as earlier ones did are not evaluated again: sessions, live and on disk, that are shared."""
 
-from ds4py.reuse.pool import Lease, SessionPool, check_length
-from ds4py.reuse.prefix import Lent, common_prefix, resume
+from ds4py.reuse.pool import DEFAULT_CACHE_BYTES, Lease, SessionPool, check_length
+from ds4py.reuse.prefix import Lent, common_prefix, resume, turn_marks
 
-__all__ = ["Lease", "Lent", "SessionPool", "check_length", "common_prefix", "resume"]
+__all__ = [
+    "DEFAULT_CACHE_BYTES",
+    "Lease",
+    "Lent",
+    "SessionPool",
+    "check_length",
+    "common_prefix",
+    "resume",
+    "turn_marks",
+]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from ds4py.cancelling import Cancel
     from ds4py.session import Session
 
+SHARED = 16
+"""Tokens in common that are worth keeping; fewer are evaluated again as fast."""
+
 Ids = npt.NDArray[np.int32]
+Progress = Callable[[int, int], None]
 
 
 def common_prefix(a: Sequence[int] | Ids, b: Sequence[int] | Ids) -> int:
@@ -21,27 +26,53 @@ def common_prefix(a: Sequence[int] | Ids, b: Sequence[int] | Ids) -> int:
     return int(differing[0]) if len(differing) else n
 
 
-class Lent:
-    """A caller's own session for one request; it stays the caller's."""
+def turn_marks(ids: Ids, user: int | None) -> list[int]:
+    """Where other prompts are likely to differ: at the first user turn, behind what the system says, and at the end."""
+    turns = np.flatnonzero(np.asarray(ids) == user)[:1].tolist() if user is not None else []
+    return [*(at for at in turns if at >= SHARED), len(ids)]
 
-    def __init__(self, session: Session, ids: Ids) -> None:
+
+def held(session: Session, ids: Ids) -> int:
+    """How many of `ids` the session holds; the token emitted last counts.
+
+    Never all of them: the last is evaluated again, since what follows it is asked for.
+    """
+    return min(common_prefix(session.history(), ids), len(ids) - 1)
+
+
+def reusable(session: Session, ids: Ids) -> int:
+    """How many of `ids` need no evaluation in this session."""
+    kept = held(session, ids)
+    return kept if kept > session.position else session.resume_point(kept)
+
+
+def resume(session: Session, ids: Ids, progress: Progress | None = None) -> int:
+    """Goes back to where `session` last agrees with `ids`; returns how many of them it then holds.
+
+    Raises Cancelled, or what `progress` raises, where tokens before that place are evaluated again.
+    """
+    kept = held(session, ids)
+    if kept <= session.position:
+        session.rewind(kept, progress=progress)
+    return kept
+
+
+class Lent:
+    """A caller's own session for one request, gone back to where it agrees with `ids`; it stays the caller's.
+
+    Attributes:
+        session: the caller's.
+        held: how many of the ids are in it.
+        cached_tokens: how many of them were not evaluated for it.
+    """
+
+    def __init__(self, session: Session, ids: Ids, cancel: Cancel) -> None:
         self.session = session
-        self.cached_tokens = resume(session, ids)
+        self.cached_tokens = reusable(session, ids)
+        self.held = resume(session, ids, lambda done, total: cancel.check())
 
     def __enter__(self) -> Lent:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
-
-
-def resume(session: Session, ids: Ids) -> int:
-    """Goes back to where `session` last agrees with `ids`; returns how many of them it then holds.
-
-    Never all of them: the last is evaluated again, since what follows it is asked for. The token emitted last counts
-    as held. Raises Cancelled where tokens before that place must be evaluated again.
-    """
-    kept = min(common_prefix(session.history(), ids), len(ids) - 1)
-    if kept <= session.position:
-        session.rewind(kept)
-    return kept

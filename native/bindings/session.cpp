@@ -152,6 +152,21 @@ py::array_t<float> verify(const py::object& self, const Tokens& tokens) {
 }  // namespace
 
 void register_session(py::module_& m) {
+    m.def(
+        "read_saved_session",
+        [](const std::string& path) {
+            const SavedSession saved = read_saved_session(path);
+            py::dict out;
+            out["model"] = saved.model;
+            out["drafter"] = saved.drafter;
+            out["context"] = saved.context;
+            out["checkpoints"] = saved.checkpoints;
+            out["tokens"] = py::array_t<int32_t>(static_cast<py::ssize_t>(saved.tokens.size()), saved.tokens.data());
+            return out;
+        },
+        py::arg("path"),
+        "What the beginning of a saved session says: {model, drafter, context, checkpoints, tokens int32 [n]}.\n"
+        "Raises FormatError.");
     py::class_<NodeTime>(m, "NodeTime", "One node of a forward that ran by itself.")
         .def_readonly("op", &NodeTime::op, "ggml's name of the operation.")
         .def_readonly("leaves", &NodeTime::leaves,
@@ -175,11 +190,12 @@ void register_session(py::module_& m) {
             "A copy of the ids in the state, int32 [position].")
         .def(
             "prefill",
-            [](Session& s, const Tokens& tokens, const Progress& progress) {
+            [](Session& s, const Tokens& tokens, const Progress& progress, const std::vector<int64_t>& checkpoints) {
                 const auto ids = view(tokens);
-                run([&] { s.prefill(ids, stepping(progress)); });
+                run([&] { s.prefill(ids, stepping(progress), checkpoints); });
             },
-            py::arg("tokens"), py::arg("progress") = nullptr)
+            py::arg("tokens"), py::arg("progress") = nullptr, py::kw_only(),
+            py::arg("checkpoints") = std::vector<int64_t>{})
         .def("evaluate", &evaluate, py::arg("tokens"), py::arg("progress") = nullptr,
              "Extends the state; returns the logits of every row, float32 [n, vocab].")
         .def(
@@ -254,13 +270,36 @@ void register_session(py::module_& m) {
                 run([&] { s.rewind(position, stepping(progress)); });
             },
             py::arg("position"), py::arg("progress") = nullptr)
-        .def("save", &Session::save, py::arg("path"), py::call_guard<py::gil_scoped_release>())
+        .def("resume_point", &Session::resume_point, py::arg("position"),
+             "Where evaluating would have to begin to go back to a position.")
+        .def_property_readonly("checkpoints", &Session::checkpoints, "Positions of the checkpoints, ascending.")
+        .def(
+            "copy_from",
+            [](Session& s, const Session& source, int64_t position, const Progress& progress) {
+                run([&] { s.copy_from(source, position, stepping(progress)); });
+            },
+            py::arg("source"), py::arg("position"), py::arg("progress") = nullptr,
+            "Becomes what another session was at a position. After a cancel it is empty.")
+        .def(
+            "save",
+            [](Session& s, const std::string& path, const std::vector<int64_t>& checkpoints) {
+                py::gil_scoped_release release;
+                s.save(path, checkpoints);
+            },
+            py::arg("path"), py::kw_only(), py::arg("checkpoints") = std::vector<int64_t>{})
         .def_static(
             "load",
-            [](std::shared_ptr<Model> model, const std::string& path, std::shared_ptr<Drafter> drafter) {
-                return interruptible(Session::load(std::move(model), path, std::move(drafter)));
+            [](std::shared_ptr<Model> model, const std::string& path, std::shared_ptr<Drafter> drafter,
+               std::optional<int64_t> context) {
+                std::unique_ptr<Session> session;
+                {
+                    py::gil_scoped_release release;
+                    session = Session::load(std::move(model), path, std::move(drafter), context);
+                }
+                return interruptible(std::move(session));
             },
-            py::arg("model"), py::arg("path"), py::kw_only(), py::arg("drafter") = nullptr)
+            py::arg("model"), py::arg("path"), py::kw_only(), py::arg("drafter") = nullptr,
+            py::arg("context") = std::nullopt)
         .def("cancel", &Session::cancel)
         .def("clear_cancel", &Session::clear_cancel);
 }

@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -87,6 +88,18 @@ struct GraphFacts {
     uint64_t addresses;                      // of all nodes, as one number: it never changes
 };
 
+/// What the beginning of a saved session says; whether the rest is whole, only loading it tells.
+struct SavedSession {
+    uint64_t model;    // Model::fingerprint
+    uint64_t drafter;  // Drafter::fingerprint; 0 without one
+    int64_t context;
+    std::vector<int32_t> tokens;
+    std::vector<int64_t> checkpoints;
+};
+
+/// Throws FormatError where it is no saved session, or cut off.
+SavedSession read_saved_session(const std::string& path);
+
 /// Positions done and to do of a long call; may throw, which stops the call.
 using StepProgress = std::function<void(int64_t done, int64_t total)>;
 
@@ -109,8 +122,10 @@ class Session {
     std::vector<int32_t> tokens() const;
 
     /// Extends the state by `tokens`, keeping the logits of the last. Throws RequestError when a token is out of range
-    /// or the context is too short, Cancelled, BackendError.
-    void prefill(std::span<const int32_t> tokens, const StepProgress& progress = {});
+    /// or the context is too short, Cancelled, BackendError. Going back to the positions in `checkpoints`, ascending,
+    /// is at once later, while they are among the 16 that are kept.
+    void prefill(std::span<const int32_t> tokens, const StepProgress& progress = {},
+                 std::span<const int64_t> checkpoints = {});
     /// The same, and writes the logits of every row to `out` [tokens, vocab].
     void evaluate(std::span<const int32_t> tokens, std::span<float> out, const StepProgress& progress = {});
     /// The logits [vocab] of the frontier: the distribution of what follows the last token.
@@ -155,13 +170,23 @@ class Session {
     /// Shortens the state to `position`: at once within the rings' slack, by evaluating again from the nearest
     /// checkpoint otherwise.
     void rewind(int64_t position, const StepProgress& progress = {});
+    /// Where evaluating would have to begin: `position` itself where going back there is at once.
+    int64_t resume_point(int64_t position) const;
+    /// Positions of the checkpoints, ascending.
+    std::vector<int64_t> checkpoints() const;
+    /// Becomes what `source` was at `position`, from its nearest checkpoint. Throws RequestError unless both are of the
+    /// same model, drafter and KV type and the position fits; Cancelled, which leaves this session empty.
+    void copy_from(const Session& source, int64_t position, const StepProgress& progress = {});
 
     /// Writes the state to a temporary name beside `path` and renames it.
-    void save(const std::string& path);
-    /// Continues from a saved state. Throws FormatError when it is damaged or of another model. What a drafter knows of
-    /// the past is restored when it was saved with the same one; otherwise it learns of new positions only.
+    /// The checkpoints that there are at `checkpoints` are saved with it.
+    void save(const std::string& path, std::span<const int64_t> checkpoints = {});
+    /// Continues from a saved state, in a context of `context` positions, or as many as it was saved with. Throws
+    /// FormatError when it is damaged, of another model, or longer. What a drafter knows of the past, and checkpoints,
+    /// are restored when it was saved with the same one; otherwise it learns of new positions only.
     static std::unique_ptr<Session> load(std::shared_ptr<const Model> model, const std::string& path,
-                                         std::shared_ptr<const Drafter> drafter = nullptr);
+                                         std::shared_ptr<const Drafter> drafter = nullptr,
+                                         std::optional<int64_t> context = std::nullopt);
 
     /// Stops the running call, or the next one, with Cancelled. Any thread may call it.
     void cancel();

@@ -11,7 +11,7 @@ namespace ds4::session {
 namespace {
 
 constexpr char kMagic[9] = "DS4STATE";
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 /// FNV-1a over eight bytes at a time: a damaged file must not be continued from.
 uint64_t checksum(uint64_t h, const char* data, size_t size) {
@@ -45,6 +45,20 @@ void check_header(const std::string& path, const ArchiveHeader& h, uint64_t file
     }
 }
 
+/// A file that stands behind its header, which has been checked against the file's length.
+std::ifstream open_archive(const std::string& path, ArchiveHeader& header) {
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    if (!file) throw damaged(path, "it cannot be opened");
+    const auto size = static_cast<uint64_t>(file.tellg());
+    if (size < sizeof header + sizeof(uint64_t)) {
+        throw damaged(path, "it is " + std::to_string(size) + " bytes long, shorter than a header");
+    }
+    file.seekg(0);
+    file.read(reinterpret_cast<char*>(&header), sizeof header);
+    check_header(path, header, size);
+    return file;
+}
+
 }  // namespace
 
 void write_archive(const std::string& path, ArchiveHeader header, const std::vector<char>& body) {
@@ -68,21 +82,24 @@ void write_archive(const std::string& path, ArchiveHeader header, const std::vec
 }
 
 Archive read_archive(const std::string& path) {
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    if (!file) throw damaged(path, "it cannot be opened");
-    const auto size = static_cast<uint64_t>(file.tellg());
-    if (size < sizeof(ArchiveHeader) + sizeof(uint64_t)) {
-        throw damaged(path, "it is " + std::to_string(size) + " bytes long, shorter than a header");
-    }
     Archive a;
-    file.seekg(0);
-    file.read(reinterpret_cast<char*>(&a.header), sizeof a.header);
-    check_header(path, a.header, size);
+    std::ifstream file = open_archive(path, a.header);
     a.body.resize(a.header.body);
     uint64_t sum = 0;
     file.read(a.body.data(), static_cast<std::streamsize>(a.body.size()));
     file.read(reinterpret_cast<char*>(&sum), sizeof sum);
     if (!file || sum != checksum(a.header, a.body)) throw damaged(path, "its checksum does not match; it is damaged");
+    return a;
+}
+
+Archive read_beginning(const std::string& path, uint64_t (*bytes)(const ArchiveHeader&)) {
+    Archive a;
+    std::ifstream file = open_archive(path, a.header);
+    const uint64_t wanted = bytes(a.header);
+    if (wanted > a.header.body) throw damaged(path, "it is too short for what its header says");
+    a.body.resize(wanted);
+    file.read(a.body.data(), static_cast<std::streamsize>(wanted));
+    if (!file) throw damaged(path, "it cannot be read");
     return a;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The saved form of a session: a fixed header, then tokens, logits, rings and compressed rows, the
-// drafter's rings, then a checksum.
+// The saved form of a session: a fixed header, then tokens, positions of checkpoints, logits, rings and compressed
+// rows, the drafter's rings, checkpoints (a mark and the rings of each), then a checksum of all of it.
 
 #include <cstdint>
 #include <string>
@@ -19,7 +19,8 @@ struct ArchiveHeader {
     int64_t context;
     Mark mark;
     uint64_t logits;  // how many follow the tokens: the vocabulary, or 0
-    uint64_t body;    // bytes after the header, the checksum not counted
+    uint64_t checkpoints;
+    uint64_t body;  // bytes after the header, the checksum not counted
 };
 
 /// Writes header, body and checksum under a temporary name and renames it. Throws Error naming the path.
@@ -31,5 +32,8 @@ struct Archive {
     std::vector<char> body;
 };
 Archive read_archive(const std::string& path);
+
+/// The first `bytes` of the body that the header asks for, and no checksum. Throws FormatError.
+Archive read_beginning(const std::string& path, uint64_t (*bytes)(const ArchiveHeader&));
 
 }  // namespace ds4::session

@@ -3,7 +3,7 @@
 namespace ds4::session {
 namespace {
 
-constexpr size_t kKept = 4;  // about 18 MB each for V4-Flash
+constexpr size_t kKept = 16;  // about 18 MB each for V4-Flash
 
 template <typename F>
 void each_ring(const state::State& state, F visit) {
@@ -17,6 +17,10 @@ void each_ring(const state::State& state, F visit) {
 }
 
 }  // namespace
+
+bool reaches(const Mark& mark, int64_t position) {
+    return mark.position <= position || mark.written_end - position <= state::kMaxRows;
+}
 
 std::shared_ptr<const Checkpoint> take_checkpoint(const state::State& state, const Mark& mark) {
     auto c = std::make_shared<Checkpoint>();
@@ -37,12 +41,40 @@ void restore_checkpoint(const state::State& state, const Checkpoint& c) {
 void Checkpoints::keep(std::shared_ptr<const Checkpoint> c) {
     drop_after(c->mark.position - 1);
     kept_.push_back(std::move(c));
-    if (kept_.size() > kKept) kept_.pop_front();
+    if (kept_.size() > kKept) drop_least_missed();
+}
+
+void Checkpoints::drop_least_missed() {
+    size_t least = 0;
+    int64_t smallest = kept_[0]->mark.position;
+    for (size_t i = 1; i + 1 < kept_.size(); i++) {
+        const int64_t distance = kept_[i]->mark.position - kept_[i - 1]->mark.position;
+        if (distance < smallest) smallest = distance, least = i;
+    }
+    kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(least));
+}
+
+std::shared_ptr<const Checkpoint> Checkpoints::at(int64_t position) const {
+    for (const auto& each : kept_) {
+        if (each->mark.position == position) return each;
+    }
+    return nullptr;
+}
+
+void Checkpoints::share(const Checkpoints& other, int64_t position) {
+    kept_ = other.kept_;
+    drop_after(position);
+}
+
+std::vector<int64_t> Checkpoints::positions() const {
+    std::vector<int64_t> found;
+    for (const auto& each : kept_) found.push_back(each->mark.position);
+    return found;
 }
 
 std::shared_ptr<const Checkpoint> Checkpoints::nearest(int64_t position) const {
     for (auto it = kept_.rbegin(); it != kept_.rend(); ++it) {
-        if ((*it)->mark.position <= position) return *it;
+        if (reaches((*it)->mark, position)) return *it;
     }
     return nullptr;
 }

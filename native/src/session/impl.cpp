@@ -160,20 +160,24 @@ void Session::Impl::keep_checkpoint_if_due() {
     if (position() - checkpoints.newest_position() >= kCheckpointEvery) checkpoints.keep(take_checkpoint());
 }
 
-void Session::Impl::extend(std::span<const int32_t> more, float* out, const StepProgress& progress) {
+void Session::Impl::extend(std::span<const int32_t> more, float* out, const StepProgress& progress,
+                           std::span<const int64_t> marks) {
     const auto total = static_cast<int64_t>(more.size()), start = position();
     std::vector<float> last(vocab());
     verified.clear();
     auto run = [&] {
         for (int64_t done = 0; done < total;) {
             const int64_t widest = graph::chunk_rows(position() + total - done);
-            const int64_t rows = std::min(out ? std::min(widest, kLogitRows) : widest, total - done);
+            const auto mark = std::ranges::upper_bound(marks, position());
+            const int64_t left = std::min(total - done, mark == marks.end() ? total : *mark - position());
+            const int64_t rows = std::min(out ? std::min(widest, kLogitRows) : widest, left);
             const bool final = done + rows == total;
             const auto wanted = out ? graph::Logits::all : final ? graph::Logits::last : graph::Logits::none;
             const auto chunk = more.subspan(done, rows);
             forward(chunk, wanted, out ? out + done * vocab() : last.data());
             tokens.insert(tokens.end(), chunk.begin(), chunk.end());
             done += rows;
+            if (mark != marks.end() && *mark == position()) checkpoints.keep(take_checkpoint());
             keep_checkpoint_if_due();
             if (progress) progress(done, total);
         }
@@ -203,10 +207,16 @@ void Session::Impl::rewind(int64_t target, const StepProgress& progress) {
     const auto from = checkpoints.nearest(target);
     or_undo([&] {
         from ? restore(*from) : void(written_end = projected = features_from = 0);
-        lower_frontier(from ? from->mark.position : 0);
+        lower_frontier(from ? std::min(from->mark.position, target) : 0);
         if (position() < target) extend(std::span(all).subspan(position()), nullptr, progress);
     });
     checkpoints.drop_after(target);
+}
+
+int64_t Session::Impl::resume_point(int64_t target) const {
+    if (target == position() || written_end - target <= state::kMaxRows) return target;
+    const auto from = checkpoints.nearest(target);
+    return from ? std::min(from->mark.position, target) : 0;
 }
 
 void Session::Impl::lower_frontier(int64_t target) {

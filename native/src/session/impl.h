@@ -5,6 +5,7 @@
 
 #include "ds4/session.h"
 #include "graph/draft.h"
+#include "session/archive.h"
 #include "session/checkpoint.h"
 #include "session/device_kernels.h"
 #include "session/graph_cache.h"
@@ -59,9 +60,14 @@ struct Session::Impl {
     /// null, and are returned where they were computed.
     const ggml_tensor* forward(std::span<const int32_t> rows, graph::Logits logits, float* out,
                                session::NodeWatch* watch = nullptr);
-    /// Extends the frontier by `more` in chunks. `out` takes every row's logits, or is null. A throw undoes all of it.
-    void extend(std::span<const int32_t> more, float* out, const StepProgress& progress);
+    /// Extends the frontier by `more` in chunks. `out` takes every row's logits, or is null. Chunks end at the `marks`
+    /// among the positions, ascending, and a checkpoint is kept there. A throw undoes all of it.
+    void extend(std::span<const int32_t> more, float* out, const StepProgress& progress,
+                std::span<const int64_t> marks = {});
     void rewind(int64_t position, const StepProgress& progress);
+    /// Where evaluating has to begin after going back to `position`.
+    int64_t resume_point(int64_t position) const;
+    void copy_from(const Impl& source, int64_t position, const StepProgress& progress);
     void verify(std::span<const int32_t> rows, bool read);
     void commit(int64_t rows);
     void ensure_logits();
@@ -90,6 +96,7 @@ struct Session::Impl {
     session::Mark mark() const { return {position(), written_end, projected, features_from}; }
     std::shared_ptr<const session::Checkpoint> take_checkpoint() const;
     void restore(const session::Checkpoint& checkpoint);
+    void restore(const std::string& path, const session::Archive& archive);
     bool stop_requested();
     void throw_if_stopped();
 };

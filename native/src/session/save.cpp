@@ -19,16 +19,77 @@ void each_drafter_piece(const state::State& state, F visit) {
     for (ggml_tensor* ring : state.drafter_rings()) visit(ring, ggml_nbytes(ring));
 }
 
-uint64_t target_size(const state::State& state, const session::ArchiveHeader& h) {
-    uint64_t size = h.mark.position * sizeof(int32_t) + h.logits * sizeof(float);
-    each_piece(state, h.mark.position, [&](ggml_tensor*, size_t bytes) { size += bytes; });
+template <typename Each>
+uint64_t size_of(Each each) {
+    uint64_t size = 0;
+    each([&](ggml_tensor*, size_t bytes) { size += bytes; });
     return size;
 }
 
+/// Tokens, and positions of checkpoints.
+uint64_t beginning_size(const session::ArchiveHeader& h) {
+    return h.mark.position * sizeof(int32_t) + h.checkpoints * sizeof(int64_t);
+}
+
+uint64_t target_size(const state::State& state, const session::ArchiveHeader& h) {
+    return beginning_size(h) + h.logits * sizeof(float) +
+           size_of([&](auto visit) { each_piece(state, h.mark.position, visit); });
+}
+
 uint64_t drafter_size(const state::State& state) {
-    uint64_t size = 0;
-    each_drafter_piece(state, [&](ggml_tensor*, size_t bytes) { size += bytes; });
+    return size_of([&](auto visit) { each_drafter_piece(state, visit); });
+}
+
+uint64_t rings_size(const state::State& state) {
+    uint64_t size = drafter_size(state);
+    for (ggml_tensor* ring : state.rings()) size += ggml_nbytes(ring);
     return size;
+}
+
+/// Fills a body from its beginning on.
+class Writer {
+   public:
+    explicit Writer(uint64_t size) : body_(size), at_(body_.data()) {}
+    template <typename T>
+    void put(const T* from, size_t count) {
+        at_ = std::copy_n(reinterpret_cast<const char*>(from), count * sizeof(T), at_);
+    }
+    void put_tensor(ggml_tensor* t, size_t bytes) {
+        if (bytes) ggml_backend_tensor_get(t, at_, 0, bytes);
+        at_ += bytes;
+    }
+    const std::vector<char>& body() const { return body_; }
+
+   private:
+    std::vector<char> body_;
+    char* at_;
+};
+
+/// Reads one whose size has been checked.
+class Reader {
+   public:
+    explicit Reader(const std::vector<char>& body) : at_(body.data()) {}
+    template <typename T>
+    void take(T* to, size_t count) {
+        std::copy_n(at_, count * sizeof(T), reinterpret_cast<char*>(to));
+        at_ += count * sizeof(T);
+    }
+    void take_tensor(ggml_tensor* t, size_t bytes) {
+        if (bytes) ggml_backend_tensor_set(t, at_, 0, bytes);
+        at_ += bytes;
+    }
+
+   private:
+    const char* at_;
+};
+
+std::vector<std::shared_ptr<const session::Checkpoint>> chosen(const session::Checkpoints& kept,
+                                                               std::span<const int64_t> positions) {
+    std::vector<std::shared_ptr<const session::Checkpoint>> found;
+    for (const int64_t position : positions) {
+        if (auto checkpoint = kept.at(position)) found.push_back(std::move(checkpoint));
+    }
+    return found;
 }
 
 std::string hex(uint64_t x) {
@@ -44,14 +105,14 @@ void check(const Model& model, const std::string& path, const session::ArchiveHe
     }
     const bool known_type = h.kv_type == GGML_TYPE_F16 || h.kv_type == GGML_TYPE_F32;
     if (!known_type || h.mark.position < 0 || h.mark.position > h.context ||
-        h.context > model.hyperparameters().context) {
+        h.context > model.hyperparameters().context || h.checkpoints > h.body / sizeof(session::Mark)) {
         throw FormatError("'" + path + "' holds a session this build cannot continue");
     }
 }
 
-/// Whether the archive holds what this session's drafter knows of the past.
+/// Whether the rings of a drafter in the archive, perhaps none, are those of this session's.
 bool same_drafter(const Drafter* drafter, const session::ArchiveHeader& h) {
-    return drafter && h.drafter == drafter->fingerprint();
+    return h.drafter == (drafter ? drafter->fingerprint() : 0);
 }
 
 void check_size(const std::string& path, uint64_t found, uint64_t wanted, bool more_may_follow) {
@@ -62,10 +123,11 @@ void check_size(const std::string& path, uint64_t found, uint64_t wanted, bool m
 
 }  // namespace
 
-void Session::save(const std::string& path) {
+void Session::save(const std::string& path, std::span<const int64_t> checkpoints) {
     Busy busy(impl_->busy);
     Impl& s = *impl_;
     if (s.row_kept) s.ensure_logits();
+    const auto kept = chosen(s.checkpoints, checkpoints);
     session::ArchiveHeader h{};
     h.kv_type = s.options.kv_type;
     h.model = s.model->fingerprint();
@@ -73,49 +135,82 @@ void Session::save(const std::string& path) {
     h.context = s.options.context;
     h.mark = s.mark();
     h.logits = s.logits.size();
-    std::vector<char> body(target_size(s.state, h) + drafter_size(s.state));
-    char* at = body.data();
-    auto put = [&](const void* from, size_t bytes) { at = std::copy_n(static_cast<const char*>(from), bytes, at); };
-    auto put_tensor = [&](ggml_tensor* t, size_t bytes) {
-        if (bytes) ggml_backend_tensor_get(t, at, 0, bytes);
-        at += bytes;
-    };
-    put(s.tokens.data(), s.tokens.size() * sizeof(int32_t));
-    put(s.logits.data(), s.logits.size() * sizeof(float));
+    h.checkpoints = kept.size();
+    const uint64_t size = target_size(s.state, h) + drafter_size(s.state);
+    Writer out(size + kept.size() * (sizeof(session::Mark) + rings_size(s.state)));
+    auto put_tensor = [&](ggml_tensor* t, size_t bytes) { out.put_tensor(t, bytes); };
+    out.put(s.tokens.data(), s.tokens.size());
+    for (const auto& each : kept) out.put(&each->mark.position, 1);
+    out.put(s.logits.data(), s.logits.size());
     each_piece(s.state, h.mark.position, put_tensor);
     each_drafter_piece(s.state, put_tensor);
-    session::write_archive(path, h, body);
+    for (const auto& each : kept) {
+        out.put(&each->mark, 1);
+        out.put(each->rings.data(), each->rings.size());
+    }
+    session::write_archive(path, h, out.body());
+}
+
+/// Session::load, once the archive is known to be one of this model.
+void Session::Impl::restore(const std::string& path, const session::Archive& archive) {
+    const session::ArchiveHeader& h = archive.header;
+    if (h.logits != 0) check_size(path, h.logits, static_cast<uint64_t>(vocab()), false);
+    const bool continues = same_drafter(drafter.get(), h);
+    const uint64_t kept = h.checkpoints * (sizeof(session::Mark) + rings_size(state));
+    check_size(path, h.body, target_size(state, h) + (continues ? drafter_size(state) + kept : 0), !continues);
+    Reader in(archive.body);
+    auto take_tensor = [&](ggml_tensor* t, size_t bytes) { in.take_tensor(t, bytes); };
+    tokens.resize(h.mark.position);
+    logits.resize(h.logits);
+    in.take(tokens.data(), tokens.size());
+    std::vector<int64_t> positions(h.checkpoints);
+    in.take(positions.data(), positions.size());
+    in.take(logits.data(), logits.size());
+    each_piece(state, h.mark.position, take_tensor);
+    written_end = h.mark.written_end;
+    projected = features_from = h.mark.position;
+    if (!continues) return;
+    each_drafter_piece(state, take_tensor);
+    projected = h.mark.projected;
+    features_from = h.mark.features_from;
+    for (uint64_t i = 0; i < h.checkpoints; i++) {
+        auto checkpoint = std::make_shared<session::Checkpoint>();
+        in.take(&checkpoint->mark, 1);
+        checkpoint->rings.resize(rings_size(state));
+        in.take(checkpoint->rings.data(), checkpoint->rings.size());
+        checkpoints.keep(std::move(checkpoint));
+    }
 }
 
 std::unique_ptr<Session> Session::load(std::shared_ptr<const Model> model, const std::string& path,
-                                       std::shared_ptr<const Drafter> drafter) {
+                                       std::shared_ptr<const Drafter> drafter, std::optional<int64_t> context) {
     const session::Archive archive = session::read_archive(path);
     const session::ArchiveHeader& h = archive.header;
     check(*model, path, h);
-    const SessionOptions options{h.context, static_cast<ggml_type>(h.kv_type)};
-    auto session = std::make_unique<Session>(model, options, drafter);
-    Impl& s = *session->impl_;
-    const bool odd_logits = h.logits != 0 && h.logits != static_cast<uint64_t>(s.vocab());
-    if (odd_logits) check_size(path, h.logits, s.vocab(), false);
-    const bool continues = same_drafter(drafter.get(), h);
-    const uint64_t wanted = target_size(s.state, h) + (continues ? drafter_size(s.state) : 0);
-    check_size(path, h.body, wanted, !continues && h.drafter != 0);
-    const char* at = archive.body.data();
-    auto take = [&](void* to, size_t bytes) { std::copy_n(at, bytes, static_cast<char*>(to)), at += bytes; };
-    auto take_tensor = [&](ggml_tensor* t, size_t bytes) {
-        if (bytes) ggml_backend_tensor_set(t, at, 0, bytes);
-        at += bytes;
-    };
-    s.tokens.resize(h.mark.position);
-    s.logits.resize(h.logits);
-    take(s.tokens.data(), s.tokens.size() * sizeof(int32_t));
-    take(s.logits.data(), s.logits.size() * sizeof(float));
-    each_piece(s.state, h.mark.position, take_tensor);
-    if (continues) each_drafter_piece(s.state, take_tensor);
-    s.written_end = h.mark.written_end;
-    s.projected = continues ? h.mark.projected : h.mark.position;
-    s.features_from = continues ? h.mark.features_from : h.mark.position;
+    if (context && *context < h.mark.position) {
+        throw FormatError("'" + path + "' holds " + std::to_string(h.mark.position) +
+                          " positions, more than the context of " + std::to_string(*context));
+    }
+    const SessionOptions options{context.value_or(h.context), static_cast<ggml_type>(h.kv_type)};
+    auto session = std::make_unique<Session>(model, options, std::move(drafter));
+    session->impl_->restore(path, archive);
     return session;
+}
+
+SavedSession read_saved_session(const std::string& path) {
+    const session::Archive archive = session::read_beginning(path, [](const session::ArchiveHeader& h) {
+        const bool possible =
+            h.mark.position >= 0 && static_cast<uint64_t>(h.mark.position) <= h.body && h.checkpoints <= h.body;
+        return possible ? beginning_size(h) : h.body + 1;
+    });
+    const session::ArchiveHeader& h = archive.header;
+    SavedSession saved{h.model, h.drafter, h.context, {}, {}};
+    saved.tokens.resize(h.mark.position);
+    saved.checkpoints.resize(h.checkpoints);
+    Reader in(archive.body);
+    in.take(saved.tokens.data(), saved.tokens.size());
+    in.take(saved.checkpoints.data(), saved.checkpoints.size());
+    return saved;
 }
 
 }  // namespace ds4

@@ -1,5 +1,7 @@
 #include "ds4/session.h"
 
+#include <algorithm>
+
 #include "session/impl.h"
 
 namespace ds4 {
@@ -18,10 +20,12 @@ std::vector<int32_t> Session::tokens() const {
     return impl_->tokens;
 }
 
-void Session::prefill(std::span<const int32_t> tokens, const StepProgress& progress) {
+void Session::prefill(std::span<const int32_t> tokens, const StepProgress& progress,
+                      std::span<const int64_t> checkpoints) {
     Busy busy(impl_->busy);
     impl_->check_tokens(tokens);
-    impl_->extend(tokens, nullptr, progress);
+    if (!std::ranges::is_sorted(checkpoints)) throw RequestError("checkpoints: the positions are not ascending");
+    impl_->extend(tokens, nullptr, progress, checkpoints);
 }
 
 void Session::evaluate(std::span<const int32_t> tokens, std::span<float> out, const StepProgress& progress) {
@@ -49,6 +53,21 @@ int32_t Session::sample(Sampler& sampler, Rng& rng) {
 void Session::rewind(int64_t position, const StepProgress& progress) {
     Busy busy(impl_->busy);
     impl_->rewind(position, progress);
+}
+
+int64_t Session::resume_point(int64_t position) const {
+    Busy busy(impl_->busy);
+    return impl_->resume_point(position);
+}
+
+std::vector<int64_t> Session::checkpoints() const {
+    Busy busy(impl_->busy);
+    return impl_->checkpoints.positions();
+}
+
+void Session::copy_from(const Session& source, int64_t position, const StepProgress& progress) {
+    Busy busy(impl_->busy), source_busy(source.impl_->busy);
+    impl_->copy_from(*source.impl_, position, progress);
 }
 
 void Session::cancel() { impl_->cancelled = true; }
