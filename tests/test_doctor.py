@@ -123,6 +123,14 @@ class TestAmd:
         assert amd(fake.seen(), build_of("vulkan")) == []
 
 
+def test_a_card_that_ggml_does_not_see(fake: FakeMachine) -> None:
+    fake.card("0x10de", driver="nvidia")
+    fake.nvidia_driver()
+    fake.library("libcuda.so.1")
+    build = Build(frozenset({"cpu", "cuda"}), {"cpu": {}, "cuda": {}}, {"cuda": []})
+    assert "older than the CUDA toolkit" in only(examine(fake.seen(), build)).fix
+
+
 class TestVulkan:
     def test_without_loader_and_driver(self, fake: FakeMachine) -> None:
         loader, driver = vulkan(fake.seen(), build_of("vulkan"))

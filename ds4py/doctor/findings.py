@@ -28,7 +28,25 @@ class Finding:
 
 def examine(machine: Machine, build: Build) -> list[Finding]:
     """Everything that is missing."""
-    return [*nvidia(machine, build), *amd(machine, build), *vulkan(machine, build), *memory(machine)]
+    found = [*nvidia(machine, build), *amd(machine, build), *vulkan(machine, build)]
+    return [*found, *unseen(machine, build, found), *memory(machine)]
+
+
+def unseen(machine: Machine, build: Build, found: list[Finding]) -> list[Finding]:
+    """Backends that lack nothing we know of, and yet found none of the cards that are there."""
+    blocked = {each.backend for each in found if each.blocks}
+    reasons = {
+        "cuda": (
+            "NVIDIA",
+            "the driver may be older than the CUDA toolkit of the build (nvidia-smi says what it can do)",
+        ),
+        "hip": ("AMD", "rocminfo says whether ROCm sees it; the build may be for another one (GPU_TARGETS)"),
+    }
+    return [
+        Finding(backend, f"ggml's {backend} found no device, though a card of {vendor} is there", fix)
+        for backend, (vendor, fix) in reasons.items()
+        if build.devices.get(backend) == [] and machine.gpus_of(vendor) and backend not in blocked
+    ]
 
 
 def nvidia(machine: Machine, build: Build) -> list[Finding]:
