@@ -105,14 +105,12 @@ def processor(found: "Report") -> str:
 
 
 def room_lines(found: "Report") -> str:
-    """What a model needs, and what there is."""
+    """What a model needs of each device, and what there is."""
     room = found.room
     assert room is not None
-    parts = [(name, size(count)) for name, count in room.needed.items()]
-    total = size(sum(room.needed.values()))
     word = "fits" if room.fits else "does NOT fit"
-    head = f"the model {word} at a context of {room.context}: {total} of {size(room.available)} of {room.place}"
-    return f"{head}\n{table(parts)}"
+    lines = [f"the model {word} at a context of {room.context}"]
+    return "\n".join([*lines, *(f"  {need}" for need in room.needs), *(f"  {each}" for each in room.said)])
 
 
 def findings_lines(found: "Report") -> str:
@@ -134,5 +132,5 @@ def verdict(found: "Report") -> str:
     if found.usable:
         return f"ready: models run on {name}"
     if found.room is not None and not found.room.fits:
-        return f"not ready: {name} has no room for the model; a smaller context (-c) or quantisation needs less"
+        return f"not ready: the model does not fit on {name}"
     return f"not ready: {name} does not compute what it should"

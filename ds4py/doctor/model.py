@@ -2,49 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ds4py import _native
-from ds4py.doctor.build import Device
 from ds4py.doctor.machine import Machine
+from ds4py.errors import BackendError, RequestError
+from ds4py.placement import DeviceNeed, Wanted, find_plan, measure_files
 
 DEFAULT_CONTEXT = 8192
 
 
 @dataclass(frozen=True)
 class Room:
-    """Bytes that a model takes at a context, by what takes them, and what there is."""
+    """What a model takes of each device at a context, what there is, and what follows from it."""
 
-    place: str
-    needed: dict[str, int]
-    available: int
     context: int
+    needs: tuple[DeviceNeed, ...]
+    said: tuple[str, ...]
+    """Notes of a plan, or why there is none and what would fit."""
+    fits: bool
 
-    @property
-    def fits(self) -> bool:
-        """Whether it does."""
-        return sum(self.needed.values()) <= self.available
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`; bytes."""
+        devices = [
+            {"device": need.device, "available": need.available, "needed": need.needed, **need.parts}
+            for need in self.needs
+        ]
+        return {"context": self.context, "fits": self.fits, "said": self.said, "devices": devices}
 
 
-def room_for(model: str, drafter: str | None, context: int | None, machine: Machine, device: Device | None) -> Room:
-    """Of a target, and a drafter where one is given, on a device; without one, in this machine's memory."""
-    file = _native.GgufFile.open(model)
-    hyperparameters = _native.read_hyperparameters(file)
+def room_for(model: str, drafter: str | None, context: int | None, machine: Machine, device: str) -> Room | None:
+    """Of a target, and a drafter where one is given, on a device by its name; None where that is not here.
+
+    Raises FormatError or PairError for files that are no such models.
+    """
+    target = _native.GgufFile.open(model)
+    hyperparameters = _native.read_hyperparameters(target)
+    pair = _native.GgufFile.open(drafter) if drafter else None
+    if pair is not None:
+        _native.read_drafter(pair, hyperparameters)
     positions = context or min(DEFAULT_CONTEXT, hyperparameters.context)
-    needed = dict(_native.memory_needed(file, positions))
-    if drafter:
-        needed["drafter"] = _drafter_bytes(drafter, hyperparameters)
-    on_host = device is None or device["kind"] == "cpu" or device["memory_total"] == 0
-    place = "memory" if on_host or device is None else device["name"]
-    available = machine.memory_available if on_host or device is None else device["memory_free"]
-    return Room(place, needed, available, positions)
+    measure_here = measure_files(target, pair)
 
+    def measure(wanted: Wanted) -> Sequence[DeviceNeed]:
+        left = machine.memory_available
+        return [
+            replace(need, available=min(need.available, left)) if need.host else need for need in measure_here(wanted)
+        ]
 
-def _drafter_bytes(path: str, hyperparameters: _native.Hyperparameters) -> int:
-    """Of its tensors. Raises PairError when it is not the target's."""
-    file = _native.GgufFile.open(path)
-    _native.read_drafter(file, hyperparameters)
-    return int(file.file_bytes)
+    wanted = Wanted(device, (), 0, positions)
+    try:
+        plan = find_plan(measure, wanted, hyperparameters.layers)
+    except BackendError as error:
+        return Room(positions, tuple(measure(wanted)), (str(error),), False)
+    except RequestError:
+        return None
+    return Room(positions, plan.needs, plan.notes, True)
 
 
 def experts_of(model: str) -> frozenset[str]:

@@ -85,9 +85,7 @@ def report(
     chosen = choose(asked, devices)
     if chosen is None:
         findings.append(missing_device(asked, machine, build, findings))
-    room = None
-    if model:
-        room = room_for(model, drafter, context, machine, None if chosen is None else chosen.device)
+    room = room_for(model, drafter, context, machine, asked) if model else None
     return Report(asked, _native.cpu_kernels(), devices, findings, room)
 
 
@@ -174,5 +172,5 @@ def as_dict(found: Report) -> dict[str, Any]:
             for each in found.devices
         ],
         "findings": [vars(each) for each in found.findings],
-        "model": found.room and {**vars(found.room), "fits": found.room.fits},
+        "model": found.room and found.room.as_dict(),
     }
