@@ -11,7 +11,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from tempfile import gettempdir
+from typing import Any
 
 import httpx
 import openai
@@ -60,6 +62,22 @@ def test_a_life(how: signal.Signals) -> None:
     assert process.returncode == 0
     assert out == ""
     assert "Traceback" not in err and "Warning" not in err and "ERROR" not in err
+
+
+def test_a_prompt_outlives_the_process(tmp_path: Path) -> None:
+    def ask() -> dict[str, Any]:
+        with serve("--port", "0", "--cache-dir", str(tmp_path), "--draft", "off") as process:
+            body = {"prompt": "def add(a, b):\n    " * 20, "max_tokens": 8, "temperature": 0}
+            answer = httpx.post(url_of(process) + "/v1/completions", json=body, timeout=20).json()
+            process.terminate()
+            process.communicate(timeout=20)
+        assert process.returncode == 0
+        return answer  # type: ignore[no-any-return]
+
+    first, second = ask(), ask()
+    cached = [each["usage"]["prompt_tokens_details"]["cached_tokens"] for each in (first, second)]
+    assert cached[0] < 10 and cached[1] > first["usage"]["prompt_tokens"] - 10
+    assert first["choices"] == second["choices"]
 
 
 def test_a_port_that_is_taken() -> None:

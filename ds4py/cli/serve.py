@@ -29,6 +29,7 @@ model is loaded. Ctrl-C cancels the running answers and ends it. Needs the extra
 
 KEY_VARIABLE = "DS4PY_API_KEY"
 SESSIONS = 4
+CACHE_GIB = 16.0
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -94,6 +95,14 @@ def add_limit_flags(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"conversations whose state is kept in memory (default: {SESSIONS}, and at least as many as --parallel)",
     )
+    group.add_argument("--cache-dir", metavar="DIR", help="keep the state of others on disk (default: nowhere)")
+    group.add_argument(
+        "--cache-size",
+        type=number(float, 0),
+        default=CACHE_GIB,
+        metavar="GIB",
+        help=f"the most that --cache-dir may take; what was not used for longest goes (default: {CACHE_GIB})",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -113,7 +122,14 @@ def run(args: argparse.Namespace) -> int:
 
         engine = open_engine(args, args.model, args.drafter, progress)
         note_width(args, engine)
-        engine.pool = SessionPool(engine, sessions=sessions, context=args.context, kv_dtype=args.kv_dtype)
+        engine.pool = SessionPool(
+            engine,
+            sessions=sessions,
+            context=args.context,
+            kv_dtype=args.kv_dtype,
+            cache_dir=args.cache_dir,
+            cache_bytes=int(args.cache_size * (1 << 30)),
+        )
         return engine
 
     serve(options(args), load, lambda text: note(args, text))
