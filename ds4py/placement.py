@@ -19,6 +19,10 @@ NAMES = {"experts": "routed experts", "packed": "repacked weights"}
 DEVICE_RESERVE = 256 << 20
 """Bytes of a device that a plan leaves to its driver and libraries."""
 CONTEXT_STEP = 1024
+DEAR_ROWS = (
+    "with experts on the CPU every further row of a verify is dear: drafting may not pay, and a fixed width may lose "
+    "(ds4py profile measures it)"
+)
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,8 @@ def _fits(needs: Iterable[DeviceNeed]) -> bool:
 def _notes(wanted: Wanted, needs: Sequence[DeviceNeed]) -> Iterable[str]:
     if wanted.cpu_moe and all(need.host or not need.needed for need in needs):
         yield "keeping experts on the CPU changes nothing where the CPU computes all"
+    elif wanted.cpu_moe and any(need.parts["drafter"] for need in needs):
+        yield DEAR_ROWS
     for need in needs:
         if need.host and not need.repacks:
             copies, left = in_words(need.parts["packed"]), in_words(need.available - need.needed)

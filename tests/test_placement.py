@@ -16,6 +16,7 @@ from ds4py.errors import RequestError
 BOUND = 2e-4  # of the generic operations, test_golden.py
 LAYERS = 6
 TOKENS = 300
+EMBEDDING_NODES = 2  # of a draft: they lie with the first layer
 THREE = "{a} (2 layers), CPU (1 layer), {b} (3 layers), routed experts of 2 layers on the CPU"
 
 
@@ -96,6 +97,28 @@ def test_steady_graphs_are_whole_and_stay(remote: str, device: str) -> None:
         assert (graph["splits"], graph["cpu_ops"]) == (1, {})
         assert graph["devices"] == {remote if device == "remote" else "CPU": graph["nodes"]}
     assert {graph["addresses"] for graph in first} == {graph["addresses"] for graph in second}
+
+
+@pytest.mark.parametrize(
+    ("devices", "split", "cpu_moe", "drafts_on"),
+    [("{a},cpu", (4, 2), 0, "CPU"), ("cpu,{a}", (2, 4), 0, "{a}"), ("{a}", (), "all", "{a}")],
+)
+def test_a_draft_is_the_heads_devices_alone(
+    remote: str, pair: Engine, devices: str, split: tuple[int, ...], cpu_moe: int | Literal["all"], drafts_on: str
+) -> None:
+    """Stages with their experts, and the sequential heads, lie in one place; what they tap comes from all."""
+    drafts = []
+    with open_pair(devices.format(a=remote), split, cpu_moe) as engine:
+        for each in (engine, pair):
+            with each.session(context=512, kv_dtype="f32") as session:
+                session.prefill(np.load(GOLDEN / "target-golden.npz")["tokens"][:48])
+                session.anchor = 1
+                drafts.append(session.draft())
+                drawn = next(graph for graph in graphs(session) if graph["kind"] == "draft")
+            if each is engine:
+                assert drawn["nodes"] - drawn["devices"][drafts_on.format(a=remote)] <= EMBEDDING_NODES
+    np.testing.assert_array_equal(drafts[0].tokens, drafts[1].tokens)
+    np.testing.assert_allclose(drafts[0].confidence, drafts[1].confidence, atol=BOUND)
 
 
 def test_what_a_device_leaves_to_the_cpu_is_told(remote: str) -> None:

@@ -61,6 +61,7 @@ def test_auto_keeps_the_fewest_experts_on_the_cpu(card: int, experts: int) -> No
     assert found.notes[0].endswith(f"has {(card * MIB + DEVICE_RESERVE) / 2**30:.1f} GiB free: routed experts of "
                                    f"{experts} layers stay on the CPU")  # fmt: skip
     assert found.host_reserve == 50 * MIB
+    assert "drafting may not pay" in found.notes[1]
 
 
 def test_auto_goes_to_the_cpu_where_not_even_that_helps() -> None:
@@ -95,6 +96,15 @@ def test_weights_may_be_paged_on_the_cpu_and_copies_are_left_out() -> None:
 def test_experts_on_the_cpu_of_the_cpu_are_noted() -> None:
     found = plan(Machine(card=0), replace(WANTED, device="cpu", cpu_moe=3))
     assert found.notes == ("keeping experts on the CPU changes nothing where the CPU computes all",)
+
+
+def test_experts_on_the_cpu_are_noted_where_there_is_a_drafter() -> None:
+    def without_drafter(wanted: Wanted) -> list[DeviceNeed]:
+        return [replace(need, parts={**need.parts, "drafter": 0}) for need in machine(wanted)]
+
+    machine, some = Machine(card=10_000), replace(WANTED, cpu_moe=3)
+    assert ["drafting may not pay" in each for each in plan(machine, some).notes] == [True]
+    assert find_plan(without_drafter, some, LAYERS).notes == ()
 
 
 def process(root: Path, pid: int, *files: str) -> None:
@@ -151,7 +161,7 @@ def test_inspect_prints_what_each_device_holds(cli: Any, remote: str) -> None:  
     assert far["needed"] == sum(far[part] for part in ("weights", "experts", "state", "scratch"))
     assert near["needed"] == near["state"] + near["scratch"]
     text = cli(*flags).stdout
-    assert f"  {remote}\n" in text and "routed experts" in text
+    assert f"  {remote}\n" in text and "routed experts" in text and "counted from sizes" in text
 
 
 @pytest.mark.parametrize(

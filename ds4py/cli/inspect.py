@@ -234,7 +234,7 @@ def memory_section(memory: dict[str, Any]) -> str:
     """Memory needed to run, by device and part."""
     from ds4py.placement import NAMES, PARTS
 
-    sections = [f"memory at a context of {memory['context']} with {memory['kv_dtype'].upper()} KV"]
+    sections = [f"memory at a context of {memory['context']} with {memory['kv_dtype'].upper()} KV, counted from sizes"]
     for device in memory["devices"]:
         parts = [(NAMES.get(part, part), size(device[part])) for part in PARTS if device[part]]
         parts += [("needed" if device["fits"] else "needed (does not fit)", size(device["needed"]))]
