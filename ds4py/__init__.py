@@ -6,6 +6,7 @@
 ...         print(piece.text, end="", flush=True)
 """
 
+import logging
 from pathlib import Path
 
 try:
@@ -27,6 +28,8 @@ from ds4py.sampling import Sampling  # noqa: E402
 from ds4py.session import Session  # noqa: E402
 from ds4py.stats import Stats  # noqa: E402
 from ds4py.tokenizer import Tokenizer  # noqa: E402
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # what is said goes where the application sends it
 
 __version__ = "0.1.0"
 __commit__ = _native.commit()

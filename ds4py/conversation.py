@@ -14,6 +14,7 @@ from ds4py.cancelling import Cancel
 from ds4py.chat import Message
 from ds4py.chat.reply import Content, Event, message_of
 from ds4py.errors import RequestError
+from ds4py.exclusive import StaysInProcess
 from ds4py.logprobs import TokenLogprobs
 from ds4py.reuse import Lease, Lent
 from ds4py.reuse.prefix import Ids
@@ -117,7 +118,7 @@ def pieces(
             cancel.check()
 
 
-class ChatStream:
+class ChatStream(StaysInProcess):
     """An answer as it is made: an iterator, and an async iterator, of `ChatPiece`.
 
     Nothing runs before the first piece is asked for, the prompt included. One thread at a time reads it; any may

@@ -17,6 +17,7 @@ from ds4py.chat.reply import ReplyParser
 from ds4py.conversation import ChatStream, PlainReply, Reply
 from ds4py.cost_store import CostStore
 from ds4py.errors import RequestError, UnprovenDevice
+from ds4py.exclusive import StaysInProcess
 from ds4py.options import Options, check_options
 from ds4py.placement import Wanted, find_plan, measure_files, shared_memory_note
 from ds4py.proof import unproven
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 DEFAULT_CONTEXT = 8192
 
 
-class Engine:
-    """A DeepSeek-V4 target on a device.
+class Engine(StaysInProcess):
+    """A DeepSeek-V4 target on a device; for several threads, each with sessions or streams of its own.
+
+    It stays in its process: it cannot be pickled, and a child made with `os.fork` must open one itself.
 
     Args:
         path: a GGUF file, or any shard of a split one. None loads the tiny model inside the package.

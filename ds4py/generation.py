@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ds4py.errors import RequestError
 from ds4py.logprobs import TokenLogprobs
 from ds4py.speculative import Loop
 from ds4py.stats import Stats
@@ -96,18 +97,30 @@ def pieces(session: Session, loop: Loop, stops: StopStrings, max_tokens: int | N
     start = session.position + (session.anchor is not None)
     room = max(0, session.context - start)
     text = Text(session.tokenizer, stops, room if max_tokens is None else min(max_tokens, room))
-    finished = False
-    while not finished:
-        started = time.perf_counter()
-        tokens = loop.cycle(text.remaining) if text.remaining else []
-        piece = text.push(tokens, loop.complete)
-        keep(session, tokens, start + text.kept)
-        stats.generated_tokens += len(piece.tokens)
-        stats.generate_seconds += time.perf_counter() - started
-        finished = piece.finish_reason is not None
+    piece = Piece("", ())
+    at = where(session)
+    while piece.finish_reason is None:
+        with session.exclusive:
+            if where(session) != at:
+                raise RequestError(
+                    f"the session went on elsewhere since this generation's last piece (there were {at[0]} tokens, now "
+                    f"{where(session)[0]}): end one generation before the session is used for another"
+                )
+            started = time.perf_counter()
+            tokens = loop.cycle(text.remaining) if text.remaining else []
+            piece = text.push(tokens, loop.complete)
+            keep(session, tokens, start + text.kept)
+            stats.generated_tokens += len(piece.tokens)
+            stats.generate_seconds += time.perf_counter() - started
+            at = where(session)
         if loop.logprobs is not None:
             piece = replace(piece, logprobs=loop.logprobs[: len(piece.tokens)])
         yield piece
+
+
+def where(session: Session) -> tuple[int, int]:
+    """How long the text is, the anchor included, and whether it is still the same one."""
+    return session.position + (session.anchor is not None), session.rewinds
 
 
 def keep(session: Session, tokens: Sequence[int], end: int) -> None:

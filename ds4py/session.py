@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ds4py import _native
 from ds4py.errors import RequestError
+from ds4py.exclusive import Exclusive, StaysInProcess
 from ds4py.generation import Piece, pieces
 from ds4py.grammar import Constraint
 from ds4py.options import check_limit, check_logprobs
@@ -42,7 +43,7 @@ Ids = Sequence[int] | npt.NDArray[np.int32]
 Policy = Sampling | _native.Sampler
 
 
-class Session:
+class Session(StaysInProcess):
     """The state of one conversation: opened by `Engine.session`, used by one thread at a time.
 
     The token emitted last, the anchor, is not in the state yet. Each call that extends the state puts it there first.
@@ -60,6 +61,7 @@ class Session:
     After an error or a cancel the state is as before the call (for `generate`: as after its last piece).
 
     Attributes:
+        exclusive: held by every call that changes the state, and by each step of a generation.
         tokenizer: the engine's.
         drafter: what the engine's drafter is; None without one.
         costs: the engine's, to which every cycle adds.
@@ -79,6 +81,7 @@ class Session:
         # that the call has put into the state must not count any more.
         self._anchors: dict[int, int] = {}
         self._lookup = PromptLookupDrafter()
+        self.exclusive = Exclusive()
         self.tokenizer = tokenizer
         self.drafter = drafter
         self.costs = Costs() if costs is None else costs
@@ -137,16 +140,18 @@ class Session:
 
         Raises RequestError for ids outside the vocabulary or a full context, Cancelled.
         """
-        self._live.prefill(_joined(self._pending(), token_ids(tokens)), progress, checkpoints=checkpoints)
+        with self.exclusive:
+            self._live.prefill(_joined(self._pending(), token_ids(tokens)), progress, checkpoints=checkpoints)
 
     def evaluate(self, tokens: Ids, *, progress: StepProgress | None = None) -> npt.NDArray[np.float32]:
         """Extends the state and returns the logits of every row, float32 [len(tokens), vocab].
 
         Row i is the distribution of what follows tokens[i]. Raises as `prefill`.
         """
-        self._settle()
-        logits: npt.NDArray[np.float32] = self._live.evaluate(token_ids(tokens), progress)
-        return logits
+        with self.exclusive:
+            self._settle()
+            logits: npt.NDArray[np.float32] = self._live.evaluate(token_ids(tokens), progress)
+            return logits
 
     def logits(self) -> npt.NDArray[np.float32]:
         """Logits [vocab] of what follows the last token. RequestError when nothing has been evaluated."""
@@ -234,14 +239,16 @@ class Session:
         """
         self._required_anchor()
         after = {} if token is None else {self.position + accepted + 1: self._checked(token)}
-        self._live.commit(accepted + 1)
-        self._anchors = after
+        with self.exclusive:
+            self._live.commit(accepted + 1)
+            self._anchors = after
 
     def rewind(self, position: int, *, progress: StepProgress | None = None) -> None:
         """Shortens the state: at once for the last few rows, by evaluating again from a checkpoint further back."""
-        self.rewinds += 1
-        self._live.rewind(position, progress)
-        self._anchors = {}
+        with self.exclusive:
+            self.rewinds += 1
+            self._live.rewind(position, progress)
+            self._anchors = {}
 
     def resume_point(self, position: int) -> int:
         """Where evaluating begins to go back to `position`: there itself where that is at once."""
