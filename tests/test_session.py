@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from device import ROUNDING
+from device import DEVICE, ROUNDING
 from gguf_tools import GOLDEN
 
 import ds4py
@@ -138,7 +138,8 @@ def test_cancel_puts_the_state_back(tiny: Engine, plain: np.ndarray) -> None:
         began = time.perf_counter()
         with pytest.raises(ds4py.Cancelled):
             session.prefill(np.tile(other(TOKENS), 11))
-        assert time.perf_counter() - began < 2
+        if DEVICE == "cpu":  # others look for it between chunks only
+            assert time.perf_counter() - began < 2
         assert session.tokens == list(TOKENS[:150])
         assert np.abs(session.logits() - plain[149]).max() <= BOUND
         assert np.abs(session.evaluate(TOKENS[150:300]) - plain[150:300]).max() <= BOUND
