@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "module.h"
+#include "running.h"
 
 namespace py = pybind11;
 
@@ -21,8 +22,15 @@ using Progress = std::function<void(int64_t, int64_t)>;
 template <typename F>
 void run(F call) {
     try {
-        py::gil_scoped_release release;
-        call();
+        RunningCall running;
+        const py::gil_scoped_release release;
+        try {
+            call();
+        } catch (...) {
+            running.done();
+            throw;
+        }
+        running.done();
     } catch (const Cancelled&) {
         if (PyErr_Occurred()) throw py::error_already_set();
         throw;
@@ -47,6 +55,7 @@ std::span<const int32_t> view(const Tokens& tokens) {
 
 std::unique_ptr<Session> interruptible(std::unique_ptr<Session> session) {
     session->set_interrupt([] {
+        if (python_ends()) return true;
         py::gil_scoped_acquire gil;
         return PyErr_CheckSignals() != 0;
     });
@@ -152,6 +161,8 @@ py::array_t<float> verify(const py::object& self, const Tokens& tokens) {
 }  // namespace
 
 void register_session(py::module_& m) {
+    py::module_::import("atexit").attr("register")(
+        py::cpp_function(&end_calls, py::call_guard<py::gil_scoped_release>()));
     m.def(
         "read_saved_session",
         [](const std::string& path) {
