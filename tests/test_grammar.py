@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import sys
+import weakref
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -339,11 +341,43 @@ def test_without_the_library(embedded: ds4py.Engine, monkeypatch: pytest.MonkeyP
             lambda t: tool_calls(t, [{"type": "function", "function": {"name": "f", "parameters": {"type": "array"}}}]),
             "'f'",
         ),
+        (lambda t: lark(t, 'start: "\ud800"'), "grammar: .*surrogates"),
+        (lambda t: regex(t, "\ud800"), "regex: .*surrogates"),
+        (lambda t: with_parameter(t, {}, name="\ud800"), "tools: .*surrogates"),
+        (lambda t: with_parameter(t, {}, name='"'), "'f': '\"': the name .* no quotes"),
+        (lambda t: with_parameter(t, 5), "'p' is int, wanted a schema"),
+        (lambda t: with_parameter(t, {"type": 5}), "'p': type is 5"),
+        (lambda t: with_parameter(t, {"enum": 5}), "'p': enum is 5"),
+        (lambda t: with_parameter(t, {"enum": []}), r"'p': enum is \[\]"),
+        (lambda t: with_parameter(t, {"const": "a</｜DSML｜parameter>"}), "'p': a call cannot hold"),
+        (lambda t: with_parameter(t, {}, required=5), "required is int"),
     ],
 )
 def test_refused_grammars(embedded: ds4py.Engine, make: Any, message: str) -> None:
     with pytest.raises(RequestError, match=message):
         make(embedded.tokenizer)
+
+
+def with_parameter(tokenizer: Tokenizer, schema: object, *, name: str = "p", required: object = ()) -> object:
+    parameters = {"type": "object", "properties": {name: schema}, "required": required or []}
+    return tool_calls(tokenizer, [{"type": "function", "function": {"name": "f", "parameters": parameters}}])
+
+
+def test_a_grammar_that_no_text_keeps_to(session: Session) -> None:
+    with pytest.raises(RequestError, match="json_schema: no text keeps to it"):
+        run(session, json_schema(session.tokenizer, {"$ref": "#"}), STYLES[0])
+
+
+def test_a_vocabulary_ends_with_its_tokenizer() -> None:
+    tokenizer = ds4py.Engine().tokenizer
+    gone = weakref.ref(tokenizer)
+    matcher = json_object(tokenizer).start()
+    del tokenizer
+    assert gone() is not None
+    assert matcher.mask() is not None
+    del matcher
+    gc.collect()
+    assert gone() is None
 
 
 def test_files_without_a_vocabulary() -> None:

@@ -213,6 +213,21 @@ def test_threads_may_share_one(real: Tokenizer) -> None:
         assert all(ids == wanted[flag] for flag, ids in zip(flags, results, strict=True))
 
 
+def test_other_threads_run_while_a_long_text_is_encoded(tiny: Tokenizer) -> None:
+    """A server's event loop is one of them."""
+    text = "x " * 200_000
+    with ThreadPoolExecutor(1) as pool:
+        encoding = pool.submit(tiny.encode, text)
+        longest, before = 0.0, time.monotonic()
+        started = before
+        while not encoding.done():
+            time.sleep(0.001)
+            now = time.monotonic()
+            longest, before = max(longest, now - before), now
+    assert longest < 0.5 * (before - started)
+    assert encoding.result() == tiny.encode("x ") * 200_000
+
+
 def test_builds_fast() -> None:
     keys = real_vocabulary.metadata()
     begin = time.process_time()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ds4py.chat.dsml import CLOSE, CLOSE_INVOKE, CLOSE_PARAMETER, OPEN, to_json
+from ds4py.chat.dsml import CLOSE, CLOSE_INVOKE, CLOSE_PARAMETER, OPEN, check_name, to_json
 from ds4py.chat.markers import DSML
 from ds4py.chat.reply import BEFORE_CALLS
 from ds4py.chat.tools import Tools, read_tools
@@ -35,7 +36,7 @@ def tool_calls(tokenizer: Tokenizer, tools: Tools, *, name: str | None = None, p
     functions = [function for function in read_tools(tools) if name in (None, function["name"])]
     if not functions:
         raise RequestError(f"there is no tool {name!r} to call" if name else "there are no tools to call")
-    return lark(tokenizer, "\n".join(rules(functions, parallel)), what="the grammar of tool calls")
+    return lark(tokenizer, "\n".join(rules(functions, parallel)), what="tools: the grammar of calls")
 
 
 def rules(functions: Sequence[Mapping[str, Any]], parallel: bool) -> Iterator[str]:
@@ -55,33 +56,56 @@ def call_rules(number: int, function: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(properties, Mapping) or schema.get("type", "object") != "object":
         raise RequestError(f"{where} are no object with properties, so that a call cannot be asked for")
     shared = {key: schema[key] for key in DEFINITIONS if key in schema}
-    required = schema.get("required", ())
+    required = schema.get("required", [])
+    if not isinstance(required, list):
+        raise RequestError(f"{where}: required is {type(required).__name__}, wanted a list of names")
     parts = [text(f'<{DSML}invoke name="{function["name"]}">\n')]
     for place, (name, value) in enumerate(properties.items()):
         rule = f"parameter_{number}_{place}"
         parts.append(rule if name in required else f"{rule}?")
-        yield f"{rule}: {' | '.join(parameter(name, value, shared))}"
+        yield f"{rule}: {' | '.join(parameter(f'{where}: {name!r}', name, value, shared))}"
     yield f"call_{number}: {' '.join([*parts, text(CLOSE_INVOKE + END)])}"
 
 
-def parameter(name: str, schema: object, shared: Mapping[str, object]) -> Iterator[str]:
-    """The ways to write a parameter."""
+def parameter(where: str, name: str, schema: object, shared: Mapping[str, object]) -> Iterator[str]:
+    """The ways to write a parameter. Raises RequestError, beginning with `where`, for what cannot be one."""
+    check_name(where, name)
+    if not isinstance(schema, (Mapping, bool)):
+        raise RequestError(f"{where} is {type(schema).__name__}, wanted a schema")
     as_string = text(f'<{DSML}parameter name="{name}" string="true">')
     as_json = text(f'<{DSML}parameter name="{name}" string="false">')
     end = text(CLOSE_PARAMETER + END)
     found: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
-    listed = [found["const"]] if "const" in found else found.get("enum")
-    if listed is not None:
-        for value in listed:
+    if values := values_of(where, found):
+        for value in values:
             is_string = isinstance(value, str)
             yield f"{as_string if is_string else as_json} {text(value if is_string else to_json(value))} {end}"
         return
-    kinds = found.get("type")
-    if kinds is None or "string" in kinds:
+    kinds = kinds_of(where, found)
+    if not kinds or "string" in kinds:
         yield f"{as_string} string {text(END)}"
-    if kinds not in ("string", ["string"]):
+    if kinds != ["string"]:
         json = {**found, **shared, "x-guidance": {"whitespace_pattern": SPACE}}
         yield f"{as_json} %json {to_json(json)} {end}"
+
+
+def values_of(where: str, schema: Mapping[str, Any]) -> list[Any]:
+    """The values that a schema names, if it does; strings among them are such that a call can hold."""
+    values = [schema["const"]] if "const" in schema else schema.get("enum", [])
+    if not isinstance(values, list) or ("enum" in schema and not values):
+        raise RequestError(f"{where}: enum is {reprlib.repr(values)}, wanted a list of values")
+    if any(isinstance(value, str) and CLOSE_PARAMETER in value for value in values):
+        raise RequestError(f"{where}: a call cannot hold the string {CLOSE_PARAMETER}, which ends its parameters")
+    return values
+
+
+def kinds_of(where: str, schema: Mapping[str, Any]) -> list[Any]:
+    """The types that a schema names, if it does."""
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if not isinstance(kinds, list):
+        raise RequestError(f"{where}: type is {reprlib.repr(kinds)}, wanted a name or a list of names")
+    return kinds
 
 
 def text(literal: str) -> str:

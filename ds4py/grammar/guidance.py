@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 SPACE: Final = r"[\x20\x0A\x0D\x09]{1,40}"
 """White space between JSON's parts: enough for the usual layouts, and no way to go on with it for ever."""
 
+NO_TEXT: Final = {"NoExtensionBias": "no text keeps to it"}
+"""What llguidance says of that."""
+
 _TOKENIZERS: WeakKeyDictionary[Tokenizer, LLTokenizer] = WeakKeyDictionary()
 """Made once for each vocabulary: it takes most of a second for a large one."""
 
@@ -33,21 +36,21 @@ class Grammar:
 
     def __init__(self, tokenizer: Tokenizer, source: str, what: str) -> None:
         self._first = library().LLMatcher(vocabulary(tokenizer), source, log_level=0)
-        self._stops = tokenizer.stop_ids
+        self._tokenizer = tokenizer
         self._what = what
         check(self._first, what)
 
     def start(self) -> GrammarMatcher:
         """A matcher at the beginning."""
-        return GrammarMatcher(self._first.deep_copy(), self._stops, self._what)
+        return GrammarMatcher(self._first.deep_copy(), self._tokenizer, self._what)
 
 
 class GrammarMatcher:
     """Where a generation stands in a `Grammar`. Raises RequestError where a state is too complex."""
 
-    def __init__(self, matcher: LLMatcher, stops: frozenset[int], what: str) -> None:
+    def __init__(self, matcher: LLMatcher, tokenizer: Tokenizer, what: str) -> None:
         self._matcher = matcher
-        self._stops = stops
+        self._tokenizer = tokenizer  # which the matcher asks, and does not keep
         self._what = what
         self._ended = 0  # tokens since the text's end, which llguidance does not count
 
@@ -61,7 +64,7 @@ class GrammarMatcher:
 
     def advance(self, token: int) -> None:
         """A token follows."""
-        if self._ended or token in self._stops:
+        if self._ended or token in self._tokenizer.stop_ids:
             self._ended += 1
         else:
             self._matcher.consume_token(token)
@@ -97,10 +100,12 @@ class Words:
         self.bos_token_id = tokenizer.bos_id
         self.tokens = [tokenizer.token_bytes(token) for token in ids]
         self.special_token_ids = [token for token in ids if not tokenizer.is_text(token)]
-        self._tokenizer = tokenizer
+        self._tokenizer = ref(tokenizer)  # llguidance's part is no garbage that Python could collect
 
     def __call__(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text, add_bos=False, parse_special=False)
+        tokenizer = self._tokenizer()
+        assert tokenizer is not None
+        return tokenizer.encode(text, add_bos=False, parse_special=False)
 
 
 def library() -> Any:
@@ -124,6 +129,7 @@ def check(matcher: LLMatcher, what: str) -> None:
     """Raises RequestError where the matcher has failed."""
     if matcher.is_error():
         reason = matcher.get_error().partition("\n")[0]
+        reason = NO_TEXT.get(reason, reason)
         raise RequestError(f"{what}: {reason}")
 
 
@@ -139,17 +145,25 @@ def json_schema(tokenizer: Tokenizer, schema: Mapping[str, object], *, what: str
     """
     try:
         text = json.dumps(schema)
-        source = library().LLMatcher.grammar_from_json_schema(text, overrides={"whitespace_pattern": SPACE})
-    except (TypeError, ValueError) as error:
+    except (TypeError, RecursionError) as error:
         raise RequestError(f"{what}: {error}") from None
-    return Grammar(tokenizer, source, what)
+    overrides = {"whitespace_pattern": SPACE}
+    return Grammar(tokenizer, form(library().LLMatcher.grammar_from_json_schema, text, what, overrides=overrides), what)
+
+
+def form(make: Callable[..., str], text: str, what: str, **options: object) -> str:
+    """llguidance's form of a grammar. Raises RequestError."""
+    try:
+        return make(text, **options)
+    except ValueError as error:  # of half a surrogate pair, too
+        raise RequestError(f"{what}: {error}") from None
 
 
 def regex(tokenizer: Tokenizer, pattern: str) -> Grammar:
     """Text that a regular expression matches as a whole, in the syntax of Rust's regex. Raises as `Grammar`."""
-    return Grammar(tokenizer, library().LLMatcher.grammar_from_regex(pattern), "regex")
+    return Grammar(tokenizer, form(library().LLMatcher.grammar_from_regex, pattern, "regex"), "regex")
 
 
 def lark(tokenizer: Tokenizer, source: str, *, what: str = "grammar") -> Grammar:
     """Text of a context-free grammar in llguidance's dialect of Lark. Raises as `Grammar`."""
-    return Grammar(tokenizer, library().LLMatcher.grammar_from_lark(source), what)
+    return Grammar(tokenizer, form(library().LLMatcher.grammar_from_lark, source, what), what)

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ds4py import RequestError, Sampling, grammar
-from ds4py.server.errors import refused
+from ds4py import Sampling, grammar
 
 if TYPE_CHECKING:
     from ds4py import Engine, Tokenizer
@@ -72,15 +71,7 @@ class Asked:
             tools, name, parallel = self.tools or (), self.forced.name, self.forced.parallel
             answer = grammar.tool_calls(tokenizer, tools, name=name, parallel=parallel)
         elif self.format is not None:
-            answer = json_schema(tokenizer, self.format, self.format_field)
+            answer = grammar.json_schema(tokenizer, self.format, what=self.format_field)
         else:
             return None
         return grammar.AfterThinking(tokenizer, answer) if self.thinking else answer
-
-
-def json_schema(tokenizer: Tokenizer, schema: Json, field: str) -> Constraint:
-    """The grammar of a schema that came in that field. Raises ApiError."""
-    try:
-        return grammar.json_schema(tokenizer, schema)
-    except RequestError as error:
-        raise refused(field, str(error)) from error

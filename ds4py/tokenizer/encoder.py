@@ -25,6 +25,9 @@ SPLITS: Final = (
 )
 """Matches become pieces of their own; each rule sees the pieces that the one before it left."""
 
+LONG: Final = 1 << 14
+"""Characters of a text that takes so long that other threads want to run meanwhile."""
+
 
 class Encoder:
     """Text to ids, with added tokens cut out of the text or with everything taken as plain text."""
@@ -41,7 +44,10 @@ class Encoder:
     def encode(self, text: str, parse_special: bool) -> list[int]:
         """The ids of a text that can be written as UTF-8."""
         chosen = self._parsing if parse_special else self._plain
-        return chosen.encode(text, add_special_tokens=False).ids
+        if len(text) < LONG:
+            return chosen.encode(text, add_special_tokens=False).ids
+        # Of the library's calls only those for several texts let go of the interpreter's lock.
+        return chosen.encode_batch_fast([text], add_special_tokens=False)[0].ids
 
 
 def pre_tokenizer() -> pre_tokenizers.PreTokenizer:
