@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -39,6 +40,8 @@ DEFAULTS = [
     (MESSAGES, {"thinking": {"type": "disabled"}, "metadata": {"user_id": "me"}, "service_tier": "auto"}),
     (MESSAGES, {"cache_control": {"type": "ephemeral"}, "tool_choice": {"type": "none"}, "stop_sequences": []}),
 ]
+DEEP: Any = {"enum": json.loads("[" * 100 + "]" * 100)}
+PARAMETERS, SCHEMA = "tools[0].function.parameters", "response_format.json_schema.schema"
 REFUSED = [
     (CHAT, {"n": 2}, "n"),
     (CHAT, {"store": True}, "store"),
@@ -64,6 +67,12 @@ REFUSED = [
     (CHAT, {"response_format": {"type": "grammar"}}, "response_format.type"),
     (CHAT, {"stop": [""]}, "stop[0]"),
     (CHAT, {"logit_bias": {"word": 1}}, "logit_bias.word"),
+    (CHAT, {"stop": ["x"] * 65}, "stop"),
+    (CHAT, {"tools": [{"type": "function", "function": {"name": "f", "parameters": DEEP}}]}, PARAMETERS),
+    (CHAT, {"response_format": {"type": "json_schema", "json_schema": {"schema": DEEP}}}, SCHEMA),
+    (TEXT, {"stop": ["x"] * 65}, "stop"),
+    (RESPONSES, {"tools": [{"type": "function", "name": "f", "parameters": DEEP}]}, "tools[0].parameters"),
+    (RESPONSES, {"text": {"format": {"type": "json_schema", "schema": DEEP}}}, "text.format.schema"),
     (TEXT, {"prompt": ["a", "b"]}, "prompt"),
     (TEXT, {"echo": True}, "echo"),
     (RESPONSES, {"previous_response_id": "resp_1"}, "previous_response_id"),
@@ -81,6 +90,8 @@ REFUSED_MESSAGES = [
     ({"messages": [{"role": "user", "content": [{"type": "document"}]}]}, "messages[0].content[0].type"),
     ({"output_config": {"effort": "medium"}}, "output_config.effort"),
     ({"thinking": {"type": "between_tools"}}, "thinking.type"),
+    ({"stop_sequences": ["x"] * 65}, "stop_sequences"),
+    ({"tools": [{"name": "f", "input_schema": DEEP}]}, "tools[0].input_schema"),
 ]
 
 

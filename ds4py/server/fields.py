@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from ds4py import Sampling
 from ds4py.server.errors import refused
@@ -17,6 +17,31 @@ Entry = TypeVar("Entry")
 Some = Annotated[list[Entry], Field(fail_fast=True)]
 """A list that is given up at the first entry that is wrong."""
 Text = Annotated[str, StringConstraints(min_length=1)]
+MOST_STOPS = 64
+"""Each is looked for in every piece of the answer."""
+Stops = Annotated[Some[Text], Field(max_length=MOST_STOPS)]
+
+MOST_DEPTH = 100
+"""Of objects and lists in each other, in JSON that is handed on; what reads schemas goes down to 128."""
+
+
+def check_depth(value: Any) -> Any:
+    """The value. Raises ValueError where it is too deep."""
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        level = [inner for each in level for inner in inside(each)]
+    if any(isinstance(each, (dict, list)) for each in level):
+        raise ValueError(f"more than {MOST_DEPTH} objects and lists are in each other")
+    return value
+
+
+def inside(value: Any) -> Iterable[Any]:
+    """What an object or a list holds."""
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+JsonObject = Annotated[dict[str, Any], AfterValidator(check_depth)]
+"""An object that is not looked into here, such as a schema."""
 Absent = Annotated[Some[Any], Field(max_length=0)] | None
 """A list that has to be empty."""
 
@@ -124,7 +149,7 @@ class SchemaFormat(Fields):
 
     name: str | None = None
     description: str | None = None
-    json_schema: dict[str, Any] = Field(alias="schema")
+    json_schema: JsonObject = Field(alias="schema")
     strict: bool | None = None
     """Either way the text keeps to the schema."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field
 
 from ds4py.server.asked import Asked, Forced
-from ds4py.server.fields import Fields, PolicyFields, Some, Text
+from ds4py.server.fields import Fields, JsonObject, PolicyFields, Some, Stops, Text
 from ds4py.server.openai.messages import assistant, tool_call, tool_result
 from ds4py.server.openai.tools import check_format, declared, forced
 
@@ -45,7 +45,7 @@ class ToolUseBlock(Fields):
     type: Literal["tool_use"]
     id: Text
     name: Text
-    input: Json
+    input: JsonObject
     cache_control: CacheControl | None = None
     caller: None = None
     toolset_name: None = None
@@ -108,7 +108,7 @@ class Tool(Fields):
 
     name: Text
     description: str | None = None
-    input_schema: Json
+    input_schema: JsonObject
     type: Literal["custom"] | None = None
     cache_control: CacheControl | None = None
     strict: Literal[False] | None = None
@@ -169,7 +169,7 @@ class SchemaFormat(Fields):
     """JSON that keeps to a schema."""
 
     type: Literal["json_schema"]
-    json_schema: Json = Field(alias="schema")
+    json_schema: JsonObject = Field(alias="schema")
 
 
 class OutputConfig(Fields):
@@ -193,7 +193,7 @@ class MessagesRequest(PolicyFields):
     model: str | None = None
     system: str | Some[TextBlock] | None = None
     stream: bool | None = None
-    stop_sequences: Some[Text] | None = None
+    stop_sequences: Stops | None = None
     tools: Some[Tool] | None = None
     tool_choice: Annotated[AutoChoice | AnyChoice | OneChoice | NoChoice, Discriminator("type")] | None = None
     thinking: Annotated[Disabled | Enabled | Adaptive, Discriminator("type")] | None = None

@@ -14,6 +14,7 @@ from ds4py.server.fields import (
     OpenAIPolicyFields,
     SchemaFormat,
     Some,
+    Stops,
     StreamOptions,
     Text,
     stop_strings,
@@ -65,7 +66,7 @@ class ChatRequest(OpenAIPolicyFields):
     stream_options: StreamOptions | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
-    stop: Text | Some[Text] | None = None
+    stop: Text | Stops | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     tools: Some[Tool] | None = None

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ds4py.server.asked import Asked
 from ds4py.server.errors import refused
-from ds4py.server.fields import OpenAIPolicyFields, Some, StreamOptions, Text, stop_strings
+from ds4py.server.fields import OpenAIPolicyFields, Some, Stops, StreamOptions, Text, stop_strings
 
 Ids = Annotated[Some[int], Field(min_length=1)]
 
@@ -21,7 +21,7 @@ class CompletionRequest(OpenAIPolicyFields):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
-    stop: Text | Some[Text] | None = None
+    stop: Text | Stops | None = None
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
 
     n: Literal[1] | None = None

@@ -8,7 +8,18 @@ from pydantic import Discriminator, Field, Tag
 
 from ds4py.server.asked import Asked
 from ds4py.server.errors import refused
-from ds4py.server.fields import Absent, Fields, Notes, PolicyFields, Some, StreamOptions, Text, Texts, joined
+from ds4py.server.fields import (
+    Absent,
+    Fields,
+    JsonObject,
+    Notes,
+    PolicyFields,
+    Some,
+    StreamOptions,
+    Text,
+    Texts,
+    joined,
+)
 from ds4py.server.openai.chat import ANY_OBJECT, ObjectFormat, TextFormat
 from ds4py.server.openai.messages import assistant, tool_call, tool_result
 from ds4py.server.openai.tools import check_format, declared, forced
@@ -91,7 +102,7 @@ class FunctionTool(Fields):
     type: Literal["function"]
     name: Text
     description: str | None = None
-    parameters: Json | None = None
+    parameters: JsonObject | None = None
     strict: Literal[False] | None = None
 
 
@@ -107,7 +118,7 @@ class SchemaFormat(Fields):
 
     type: Literal["json_schema"]
     name: str | None = None
-    json_schema: Json = Field(alias="schema")
+    json_schema: JsonObject = Field(alias="schema")
     description: str | None = None
     strict: bool | None = None
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ds4py.server.asked import Forced
 from ds4py.server.errors import refused
-from ds4py.server.fields import Fields, Text
+from ds4py.server.fields import Fields, JsonObject, Text
 
 Json = dict[str, Any]
 
@@ -17,7 +17,7 @@ class Function(Fields):
 
     name: Text
     description: str | None = None
-    parameters: Json | None = None
+    parameters: JsonObject | None = None
     strict: Literal[False] | None = None
 
 
