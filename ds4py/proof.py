@@ -85,7 +85,7 @@ _EMULATED = {
 
 OWN: dict[str, dict[str, Proof]] = {
     **{op: {"cpu": CPU_KERNELS["avx2"]} for op in _CPU_OPS},
-    "draft attention": _EMULATED,
+    "draft attention": {"cpu": CPU_KERNELS["avx2"], **_EMULATED},
     "Markov head": {"cpu": CPU_KERNELS["avx2"], **_EMULATED},
     "acceptance": {**{backend: ON_HOST for backend in BACKENDS}, **_EMULATED},
 }
