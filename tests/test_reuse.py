@@ -270,14 +270,23 @@ def test_a_damaged_or_foreign_file_is_a_miss_and_goes(
     assert not path.exists()
 
 
-def test_what_was_never_finished_goes_after_an_hour(engine: Engine, tmp_path: Path) -> None:
-    for name, age in (("old.part", 4000), ("new.part", 10)):
+def test_what_was_never_finished_goes_after_an_hour_and_other_files_stay(engine: Engine, tmp_path: Path) -> None:
+    for name, age in (("old.ds4part", 4000), ("new.ds4part", 10), ("film.part", 4000)):
         (tmp_path / name).write_bytes(b"x")
         os.utime(tmp_path / name, (time.time() - age,) * 2)
     pool(engine, cache_dir=tmp_path)
     answer(engine, words(100))
     engine.pool.close()
-    assert [path.suffix for path in files(tmp_path)].count(".part") == 1
+    left = sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".ds4state")
+    assert left == ["film.part", "new.ds4part"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are POSIX's")
+def test_a_new_folder_is_the_users_alone(engine: Engine, tmp_path: Path) -> None:
+    pool(engine, cache_dir=tmp_path / "states")
+    answer(engine, words(100))
+    engine.pool.close()
+    assert (tmp_path / "states").stat().st_mode & 0o777 == 0o700
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(engine: Engine, tmp_path: Path) -> None:

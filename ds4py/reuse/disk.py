@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ds4py.session import Session
 
 ENDING = ".ds4state"
-UNFINISHED = ".part"
+UNFINISHED = ".ds4part"
 ABANDONED = 3600.0
 """Seconds after which a file that is still unfinished belongs to nobody."""
 
@@ -78,7 +78,7 @@ class StateCache:
         name = f"{self._identity}-{digest(session.history().tobytes())}{ENDING}"
         temporary = self.folder / f"{uuid.uuid4().hex}{UNFINISHED}"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # conversations are nobody else's business
             session.save(temporary, checkpoints=checkpoints)
             os.replace(temporary, self.folder / name)
         except (Error, OSError) as error:
