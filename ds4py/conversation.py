@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
@@ -183,8 +184,9 @@ class ChatStream(StaysInProcess):
         self._cancel.ask()
         with self._reading:
             self._pieces.close()
-        if self._worker:
-            self._worker.shutdown(wait=False)
+        worker, self._worker = self._worker, None
+        if worker:
+            worker.shutdown(wait=False)
 
     def __iter__(self) -> ChatStream:
         return self
@@ -228,12 +230,12 @@ class ChatStream(StaysInProcess):
 
     async def _in_worker(self, call: Callable[[], ChatPiece | None]) -> ChatPiece | None:
         """Runs in a thread of this stream alone: in a shared one, streams that wait could keep others from ending."""
-        if self._worker is None:
-            self._worker = ThreadPoolExecutor(1, "ds4py-stream")
-        future = self._worker.submit(call)
+        worker = self._worker = self._worker or ThreadPoolExecutor(1, "ds4py-stream")
+        future = worker.submit(call)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             self._cancel.ask()
-            self._worker.submit(self._pieces.close)
+            with suppress(RuntimeError):  # of a worker that `call` has shut down: then all is closed
+                worker.submit(self._pieces.close)
             raise

@@ -156,6 +156,38 @@ def test_a_cancelled_task_cancels_its_stream(engine: Engine) -> None:
     assert asyncio.run(run()) == 3
 
 
+@pytest.mark.parametrize("first", ["close", "aclose"])
+def test_closing_again_changes_nothing(engine: Engine, first: str) -> None:
+    async def run() -> None:
+        async with engine.chat(ASK, max_tokens=30) as stream:
+            assert await anext(stream)
+            if first == "close":
+                stream.close()
+            await stream.aclose()
+            assert [piece async for piece in stream] == []
+        assert stream.finish_reason is None
+
+    asyncio.run(run())
+
+
+def test_a_task_that_is_cancelled_while_it_closes(engine: Engine) -> None:
+    engine.pool = ds4py.reuse.SessionPool(engine, sessions=1)
+
+    async def run() -> None:
+        stream = engine.chat(ASK, max_tokens=30)
+        await anext(stream)
+        task = asyncio.create_task(stream.aclose())
+        await asyncio.sleep(0)
+        time.sleep(0.2)  # the close has come to its end, and the event loop does not know yet
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with engine.chat(ASK, max_tokens=3) as after:
+            assert sum([len(piece.tokens) async for piece in after]) == 3
+
+    asyncio.run(run())
+
+
 def test_reading_in_two_places_is_refused(engine: Engine) -> None:
     stream = engine.complete([7] * 4000)
     reader = threading.Thread(target=lambda: [*suppressed(stream)])
