@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -148,6 +149,7 @@ class Engine(StaysInProcess):
         store = CostStore(self.identity)
         self.costs = store.load()
         self._pool: SessionPool | None = None
+        self._pool_lock = threading.Lock()
         self._pool_options: dict[str, Any] = {"sessions": sessions, "cache_dir": cache_dir, "cache_bytes": cache_bytes}
         self._keep_costs = weakref.finalize(self, store.keep, self.costs)  # also where nobody closes it
 
@@ -164,9 +166,10 @@ class Engine(StaysInProcess):
     @property
     def pool(self) -> SessionPool:
         """The live sessions of `chat` and `complete`, made at first use; set another one to choose its context."""
-        if self._pool is None:
-            self._pool = SessionPool(self, **self._pool_options)
-        return self._pool
+        with self._pool_lock:
+            if self._pool is None:
+                self._pool = SessionPool(self, **self._pool_options)
+            return self._pool
 
     @pool.setter
     def pool(self, pool: SessionPool) -> None:

@@ -279,8 +279,9 @@ class Session(StaysInProcess):
 
     def cancel(self) -> None:
         """Stops the running call (Cancelled); any thread may call it."""
-        if self._state is not None:
-            self._state.cancel()
+        state = self._state  # once: another thread may be closing the session
+        if state is not None:
+            state.cancel()
 
     def clear_cancel(self) -> None:
         """Takes back a cancel that no call has answered yet."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ds4py
 from ds4py import Engine, Sampling, Session
+from ds4py.cancelling import Cancel
 from ds4py.reuse import SessionPool
 
 GREEDY = Sampling(temperature=0, logit_bias={1: -np.inf})  # never the end of text
@@ -157,6 +161,31 @@ def test_the_longest_unused_makes_room(engine: Engine) -> None:
     assert answer(engine, [*talks[0], 5])[1] == 0
 
 
+def test_a_lease_is_given_back_once(engine: Engine) -> None:
+    shared = pool(engine, sessions=1)
+    ids = np.asarray(words(20), np.int32)
+    with shared.acquire(ids) as first:
+        first.release()
+        second = shared.acquire(ids)
+    cancel = Cancel()
+    threading.Timer(0.3, cancel.ask).start()
+    with pytest.raises(ds4py.Cancelled):  # the session is the second one's
+        shared.acquire(ids, cancel)
+    second.release()
+
+
+def test_threads_get_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*args: Any, **options: Any) -> SessionPool:
+        time.sleep(0.05)
+        return SessionPool(*args, **options)
+
+    monkeypatch.setattr("ds4py.engine.SessionPool", slow)
+    with Engine() as opened, ThreadPoolExecutor(8) as threads:
+        start = threading.Barrier(8)
+        pools = list(threads.map(lambda _: (start.wait(), opened.pool)[1], range(8)))
+        assert len(set(map(id, pools))) == 1
+
+
 def test_wrong_pools(engine: Engine) -> None:
     with pytest.raises(ds4py.RequestError, match="sessions is 0"):
         SessionPool(engine, sessions=0)
@@ -241,6 +270,37 @@ def test_the_limit_keeps_the_latest(engine: Engine, tmp_path: Path) -> None:
     assert len(files(tmp_path)) == 2
     pool(engine, sessions=1, cache_dir=tmp_path)
     assert [answer(engine, [*talk, 7])[1] > 0 for talk in talks] == [False, False, False, True]
+
+
+def test_a_session_that_somebody_saved_there_stays(engine: Engine, tmp_path: Path) -> None:
+    own = tmp_path / "mine.ds4state"
+    own.write_bytes(b"x" * 1000)
+    os.utime(own, (1000, 1000))
+    pool(engine, cache_dir=tmp_path, cache_bytes=1)
+    answer(engine, words(100))
+    engine.pool.close()
+    assert files(tmp_path) == [own]
+
+
+@pytest.mark.parametrize("context", [None, 256])
+def test_what_cannot_be_loaded_now_stays(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, context: int | None
+) -> None:
+    """Where there is no room, and where the context is smaller than another process's was."""
+    talk = words(300)
+    pool(engine, cache_dir=tmp_path)
+    answer(engine, talk)
+    engine.pool.close()
+    kept = files(tmp_path)
+
+    def full(*_: object, **__: object) -> Session:
+        raise ds4py.BackendError("no room")
+
+    if context is None:
+        monkeypatch.setattr(engine, "load_session", full)
+    engine.pool = SessionPool(engine, cache_dir=tmp_path, context=context)
+    assert answer(engine, talk[:200])[1] == 0
+    assert len(kept) == 1 and kept[0].exists()
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "foreign"])

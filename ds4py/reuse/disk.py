@@ -6,15 +6,16 @@ import hashlib
 import json
 import logging
 import os
+import re
 import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ds4py import _native
-from ds4py.errors import Error
+from ds4py.errors import Error, FormatError
 from ds4py.reuse.prefix import Ids, common_prefix
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from ds4py.session import Session
 
 ENDING = ".ds4state"
+NAME: Final = re.compile(rf"[0-9a-f]{{24}}-[0-9a-f]{{24}}{re.escape(ENDING)}")
+"""Of the files kept here; a session that somebody saved into the folder has another."""
 UNFINISHED = ".ds4part"
 ABANDONED = 3600.0
 """Seconds after which a file that is still unfinished belongs to nobody."""
@@ -58,19 +61,24 @@ class StateCache:
         self._identity = digest(json.dumps(identity, sort_keys=True).encode())
         self._seen: dict[tuple[str, int, int], Saved] = {}
 
-    def find(self, ids: Ids) -> Saved | None:
-        """The file that spares the most evaluation of `ids`; None where none spares any."""
-        best = max(self._saved(), key=lambda saved: saved.reusable(ids), default=None)
+    def find(self, ids: Ids, context: int) -> Saved | None:
+        """The file that spares the most evaluation of `ids` in so large a context; None where none spares any."""
+        fitting = (saved for saved in self._saved() if len(saved.tokens) <= context)
+        best = max(fitting, key=lambda saved: saved.reusable(ids), default=None)
         return best if best and best.reusable(ids) else None
 
     def load(self, saved: Saved, engine: Engine, context: int) -> Session | None:
-        """The session of a file, which counts as used; None where it is of no use, and gone."""
+        """The session of a file, which counts as used; None where it cannot be had, and gone where it is damaged."""
         try:
             session = engine.load_session(saved.path, context=context)
-            os.utime(saved.path)
-        except (Error, OSError) as error:
+        except FormatError as error:
             self._remove(saved.path, error)
             return None
+        except (Error, OSError) as error:  # no room perhaps, which may be there another time
+            log.warning("%s is not loaded: %s", saved.path, error)
+            return None
+        with suppress(OSError):  # another process may have removed it
+            os.utime(saved.path)
         return session
 
     def keep(self, session: Session, checkpoints: Sequence[int]) -> None:
@@ -118,7 +126,7 @@ class StateCache:
         return sorted(found, key=lambda each: each[1].st_mtime)
 
     def _shrink(self) -> None:
-        files = [each for each in self._files() if each[0].suffix == ENDING]
+        files = [each for each in self._files() if NAME.fullmatch(each[0].name)]
         total = sum(stat.st_size for _, stat in files)
         for path, stat in files:
             if total <= self._limit:

@@ -61,11 +61,14 @@ class Lease:
         self.session = entry.session
         self.held = held
         self.cached_tokens = cached_tokens
-        self._pool, self._entry = pool, entry
+        self._pool = pool
+        self._entry: Entry | None = entry
 
     def release(self) -> None:
-        """Gives the session back; once is enough."""
-        self._pool.give_back(self._entry)
+        """Gives the session back; again is of no effect, since somebody else may have it then."""
+        entry, self._entry = self._entry, None
+        if entry:
+            self._pool.give_back(entry)
 
     def __enter__(self) -> Lease:
         return self
@@ -201,7 +204,7 @@ class SessionPool:
     def _prepare(self, entry: Entry, source: Entry | None, ids: Ids) -> int:
         """Loads a session that was put away, where it holds more; returns how many of `ids` need no evaluation."""
         cached = reusable((source or entry).session, ids)
-        saved = self._cache.find(ids) if self._cache else None
+        saved = self._cache.find(ids, self.context) if self._cache else None
         goes_on = source is None and held(entry.session, ids) >= max(entry.prompt - SAME, 1)
         if not goes_on:
             self._put_away(entry)
