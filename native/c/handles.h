@@ -21,7 +21,7 @@ struct ds4_sampler {
 
 struct ds4_session {
     std::unique_ptr<ds4::Session> session;
-    ds4::DraftBlock draft;          // the latest
+    ds4::DraftBlock draft;          // the latest at this frontier
     std::vector<int32_t> verified;  // anchor and proposals of the latest verify
     std::span<const float> logits;  // its rows
 };

@@ -31,12 +31,23 @@ ds4_status open(const ds4_engine* engine, ds4_session** session, F make) {
 
 Session& native(ds4_session* handle) { return *required(handle, "session").session; }
 
-/// Runs `body` on the session; what was verified before is then dropped, as by every call that changes the state.
+/// Runs `body` on the session. What was verified before is dropped, whether it fails or not: its logits may be gone.
 template <typename F>
-ds4_status change(ds4_session* handle, F body) {
+ds4_status use(ds4_session* handle, F body) {
     return attempt([&] {
-        body(native(handle));
+        ds4::Session& s = native(handle);
         handle->verified.clear();
+        body(s);
+    });
+}
+
+/// The same for what moves the frontier: later proposals are chosen knowing more than the draft, even if they are
+/// alike.
+template <typename F>
+ds4_status move(ds4_session* handle, F body) {
+    return use(handle, [&](ds4::Session& s) {
+        handle->draft = {};
+        body(s);
     });
 }
 
@@ -92,26 +103,26 @@ void ds4_session_close(ds4_session* session) { delete session; }
 int64_t ds4_position(const ds4_session* session) { return session->session->position(); }
 
 ds4_status ds4_prefill(ds4_session* session, const int32_t* tokens, size_t count) {
-    return change(session, [&](ds4::Session& s) { s.prefill(span_of(tokens, count)); });
+    return move(session, [&](ds4::Session& s) { s.prefill(span_of(tokens, count)); });
 }
 
 ds4_status ds4_sample(ds4_session* session, ds4_sampler* sampler, int32_t* token) {
-    return change(session, [&](ds4::Session& s) {
+    return use(session, [&](ds4::Session& s) {
         ds4_sampler& by = required(sampler, "sampler");
         required(token, "token") = s.sample(by.sampler, by.rng);
     });
 }
 
 ds4_status ds4_logits(ds4_session* session, const float** logits) {
-    return change(session, [&](ds4::Session& s) { required(logits, "logits") = s.logits().data(); });
+    return use(session, [&](ds4::Session& s) { required(logits, "logits") = s.logits().data(); });
 }
 
 ds4_status ds4_rewind(ds4_session* session, int64_t position) {
-    return change(session, [&](ds4::Session& s) { s.rewind(position); });
+    return move(session, [&](ds4::Session& s) { s.rewind(position); });
 }
 
 ds4_status ds4_draft(ds4_session* session, int32_t anchor, ds4_sampler* sampler, int32_t* proposals, int32_t* count) {
-    return change(session, [&](ds4::Session& s) {
+    return use(session, [&](ds4::Session& s) {
         ds4_sampler& by = required(sampler, "sampler");
         int32_t& first = required(proposals, "proposals");
         const bool greedy = by.sampler.policy().greedy();
@@ -122,8 +133,7 @@ ds4_status ds4_draft(ds4_session* session, int32_t anchor, ds4_sampler* sampler,
 }
 
 ds4_status ds4_verify(ds4_session* session, int32_t anchor, const int32_t* proposals, int32_t k, const float** logits) {
-    return attempt([&] {
-        ds4::Session& s = native(session);
+    return use(session, [&](ds4::Session& s) {
         if (k < 0) throw ds4::RequestError("k is " + std::to_string(k) + ", wanted 0 to 15 proposals");
         const auto more = span_of(proposals, static_cast<size_t>(k));
         std::vector<int32_t> rows{anchor};
@@ -145,7 +155,11 @@ ds4_status ds4_accept(ds4_session* session, ds4_sampler* sampler, int32_t* accep
 }
 
 ds4_status ds4_commit(ds4_session* session, int32_t rows) {
-    return change(session, [&](ds4::Session& s) { s.commit(rows); });
+    return attempt([&] {
+        native(session).commit(rows);
+        session->verified.clear();
+        session->draft = {};
+    });
 }
 
 void ds4_cancel(ds4_session* session) { session->session->cancel(); }

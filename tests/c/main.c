@@ -128,6 +128,9 @@ static void test_errors(ds4_engine* engine, const char* target, const char* draf
     CHECK(ds4_verify(session, 1, PROMPT, 4, NULL) == DS4_OK && ds4_commit(session, 6) == DS4_REQUEST);
     CHECK(ds4_position(session) == (int64_t)PROMPT_COUNT);
     ds4_cancel(session);
+    CHECK(ds4_verify(session, 1, PROMPT, 2, NULL) == DS4_CANCELLED);
+    CHECK(ds4_accept(session, sampler, &token, &token) == DS4_REQUEST);
+    ds4_cancel(session);
     CHECK(ds4_prefill(session, PROMPT, 2) == DS4_CANCELLED && ds4_position(session) == (int64_t)PROMPT_COUNT);
     CHECK(ds4_prefill(session, PROMPT, 2) == DS4_OK);
     ds4_sampler_close(sampler);
@@ -154,6 +157,34 @@ static void test_own_proposals(ds4_engine* engine) {
     ds4_session_close(session);
 }
 
+/* Tokens of a draft that come again at a later frontier were not drawn there: each stands with its own probability. */
+static void test_tokens_of_an_old_draft(ds4_engine* engine) {
+    enum { TRIES = 400 };
+    ds4_session* session = open_session(engine);
+    ds4_sampler* sampler = open_sampler(1);
+    int32_t proposals[MOST], accepted = 0, next = 0, stood = 0;
+    const float* row = NULL;
+    double sum, chance = 0;
+    CHECK(ds4_prefill(session, PROMPT, PROMPT_COUNT) == DS4_OK);
+    for (int i = 0; chance < 0.01 && i < TRIES; i++) {
+        CHECK(ds4_rewind(session, PROMPT_COUNT) == DS4_OK);
+        CHECK(ds4_draft(session, 4, sampler, proposals, NULL) == DS4_OK);
+        CHECK(ds4_verify(session, 4, NULL, 0, NULL) == DS4_OK && ds4_commit(session, 1) == DS4_OK);
+        CHECK(ds4_verify(session, 6, proposals, 1, &row) == DS4_OK);
+        sum = 0;
+        for (int32_t t = 0; t < ds4_vocab(engine); t++) sum += exp(row[t]);
+        chance = exp(row[proposals[0]]) / sum;
+    }
+    CHECK(chance >= 0.01 && chance < 0.5);
+    for (int i = 0; i < TRIES; i++) {
+        CHECK(ds4_accept(session, sampler, &accepted, &next) == DS4_OK);
+        stood += accepted;
+    }
+    CHECK(fabs(stood - TRIES * chance) < 6 * sqrt(TRIES * chance));
+    ds4_sampler_close(sampler);
+    ds4_session_close(session);
+}
+
 int main(int argc, char** argv) {
     if (argc != 4) return 2;
     CHECK(strcmp(ds4_error(), "") == 0);
@@ -162,6 +193,7 @@ int main(int argc, char** argv) {
     test_cycles(engine);
     test_state(engine, argv[3]);
     test_errors(engine, argv[1], argv[2]);
+    test_tokens_of_an_old_draft(engine);
     test_own_proposals(engine); /* closes the engine */
     puts("passed");
     return 0;

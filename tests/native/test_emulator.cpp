@@ -2,6 +2,9 @@
 // test_emulator_metal.cpp.
 #define DS4_EMULATED
 
+#include <atomic>
+#include <thread>
+
 #include "emulated_kernel.h"
 #include "gpu/simt.h"
 
@@ -46,6 +49,22 @@ CASE(the_emulator_runs_blocks_waves_and_barriers) {
         k.memory.require_written();
         CHECK_CLOSE(k.out, (std::vector<float>{8128, 8128 + 128 * 128, 8128 + 2 * 128 * 128}), 0);
     }
+}
+
+CASE(the_emulator_runs_in_several_threads_at_once) {
+    std::atomic<int> failed = 0;
+    const auto repeat = [&] {
+        for (int i = 0; i < 300; i++) {
+            EmulatedKernel k;
+            const SumArguments a{k.in.data(), k.out.data()};
+            const auto thread = [&] { row_sums<32>(a); };
+            if (k.fault(thread) != "no fault" || k.out[2] != kThreads / 2) failed++;
+        }
+    };
+    {
+        const std::jthread one(repeat), other(repeat);
+    }
+    CHECK(failed == 0);
 }
 
 CASE(the_emulator_shuffles) {

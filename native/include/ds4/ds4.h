@@ -107,8 +107,8 @@ DS4_API ds4_status ds4_draft(ds4_session* session, int32_t anchor, ds4_sampler* 
 DS4_API ds4_status ds4_verify(ds4_session* session, int32_t anchor, const int32_t* proposals, int32_t k,
                               const float** logits);
 /* How many of the verified proposals stand, and the token after them, so that what is emitted follows the sampler's
- * policy of the target exactly. The sampler is to be the draft's. Proposals other than the latest draft's count as
- * chosen without chance. */
+ * policy of the target exactly. The sampler is to be the draft's. Proposals other than those of a
+ * draft at this frontier count as chosen without chance. */
 DS4_API ds4_status ds4_accept(ds4_session* session, ds4_sampler* sampler, int32_t* accepted, int32_t* next);
 /* Puts the first rows of the latest verify into the state: the anchor is one. */
 DS4_API ds4_status ds4_commit(ds4_session* session, int32_t rows);

@@ -6,7 +6,8 @@
 namespace ds4::emulator {
 namespace {
 
-Block* running = nullptr;
+/// Of this thread: sessions in several threads may have kernels run at once.
+thread_local Block* running = nullptr;
 
 /// The last part of a path, and the line.
 std::string text(const Place& place) {

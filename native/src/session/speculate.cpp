@@ -58,6 +58,7 @@ DraftBlock Session::Impl::draft(int32_t anchor, const DraftOptions& options) {
     drafts_made++;
     auto& plan = drafts.get({context, shortlist, options.sampler && !on_device, !on_device});
     graph::fill_draft_inputs(plan.built.in, hp, plan.shape, position(), features_from, anchor);
+    proposal_draw = {};  // without an error that came together with a cancel
     if (options.sampler && !on_device) {
         proposal_draw = {options.sampler, tokens, {}, 0, nullptr};
         proposal_draw.history.push_back(anchor);
