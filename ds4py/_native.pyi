@@ -48,7 +48,6 @@ __all__: list[str] = [
     "load_backends",
     "logprobs",
     "memory_by_device",
-    "memory_needed",
     "pack_rows",
     "packing",
     "philox4x32",
@@ -539,7 +538,8 @@ class Session:
     def graphs(self) -> list[dict]:
         """
         The graphs kept now, those used last first, each {kind, rows, nodes, splits, devices: nodes by device,
-        cpu_ops: what the CPU computes where other devices do, too, addresses: a number that never changes}.
+        cpu_ops: what the CPU computes where other devices do, too, addresses: a number that never changes,
+        bytes: of the memory that it runs in}.
         """
     def held_q(self, draft: int) -> typing.Any:
         """
@@ -723,11 +723,6 @@ def memory_by_device(
     """
     Bytes of each device that Model.load, Drafter.load (None: no drafter) and a session would take, by part, and
     what is available there: {device, host, weights, experts, packed, state, scratch, drafter, available}.
-    """
-
-def memory_needed(file: GgufFile, context: int, kv_dtype: str = "f16") -> dict:
-    """
-    Bytes that running the file on the CPU takes, by part: weights, kv, scratch.
     """
 
 def pack_rows(rows: numpy.ndarray, type: int, packed: int, columns: int) -> numpy.typing.NDArray[numpy.uint8]:

@@ -8,14 +8,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from gguf_tools import GOLDEN
 from test_cli import cli  # noqa: F401
 
 import ds4py.engine
-from ds4py import Engine
+from ds4py import Engine, _native
 from ds4py.errors import BackendError
-from ds4py.placement import DEVICE_RESERVE, DeviceNeed, Plan, Wanted, find_plan, others_with, shared_memory_note
+from ds4py.placement import (
+    DEVICE_RESERVE,
+    DeviceNeed,
+    Plan,
+    Wanted,
+    find_plan,
+    measure_files,
+    others_with,
+    shared_memory_note,
+)
 
 MIB = 1 << 20
 LAYERS = 10
@@ -149,6 +160,28 @@ def test_an_engine_that_does_not_fit(remote: str, monkeypatch: pytest.MonkeyPatc
     with Engine(TARGET, drafter=DRAFTER, device="auto", context=4096, threads=1) as engine:
         assert engine.placement == f"{remote}, routed experts of 2 layers on the CPU"
         assert "routed experts of 2 layers stay on the CPU" in engine.notes[0]
+
+
+def test_scratch_is_what_the_graphs_of_a_long_session_take() -> None:
+    """As many as a session keeps, after cycles of every width, and a prompt's chunk on top."""
+    with Engine(TARGET, drafter=DRAFTER, threads=1) as engine:
+        native = engine.session(context=4096)._live
+        sampler, rng = _native.Sampler(_native.SamplingPolicy(temperature=1)), _native.Rng(1)
+        native.prefill(ids(1500))
+        native.verify(ids(16))
+        for cycle in range(150):
+            rows = 1 + cycle % 6
+            native.draft(5, sampler=sampler, rng=rng)
+            native.verify(ids(rows))
+            native.commit(rows)
+        native.prefill(ids(512))
+        taken = sum(graph["bytes"] for graph in native.graphs())
+        (needs,) = measure_files(*ds4py.engine._files(str(TARGET), DRAFTER))(Wanted("cpu", (), 0, native.position))
+    assert taken <= needs.parts["scratch"] < 1.1 * taken
+
+
+def ids(count: int) -> npt.NDArray[np.int32]:
+    return np.arange(count, dtype=np.int32) % 200
 
 
 def test_inspect_prints_what_each_device_holds(cli: Any, remote: str) -> None:  # noqa: F811

@@ -84,18 +84,6 @@ void register_model(py::module_& m) {
         "Bytes of each device that Model.load, Drafter.load (None: no drafter) and a session would take, by part, and\n"
         "what is available there: {device, host, weights, experts, packed, state, scratch, drafter, available}.");
     m.def(
-        "memory_needed",
-        [](std::shared_ptr<gguf::File> file, int64_t context, const std::string& kv_dtype) {
-            const MemoryNeed need = memory_needed(std::move(file), context, kv_type(kv_dtype));
-            py::dict parts;
-            parts["weights"] = need.weights;
-            parts["kv"] = need.kv;
-            parts["scratch"] = need.scratch;
-            return parts;
-        },
-        py::arg("file"), py::arg("context"), py::arg("kv_dtype") = "f16",
-        "Bytes that running the file on the CPU takes, by part: weights, kv, scratch.");
-    m.def(
         "default_threads", [] { return machine::default_threads(machine::read_topology(machine::allowed_cpus())); },
         "Cores that affinity and the control groups' quota leave to this process; at least 1.");
     m.def("load_backends", &load_backends, py::arg("directory"), "Loads ggml's backend libraries from a directory.");

@@ -144,6 +144,7 @@ std::vector<py::dict> graphs(const Session& s) {
         one["devices"] = facts.devices;
         one["cpu_ops"] = facts.cpu_ops;
         one["addresses"] = facts.addresses;
+        one["bytes"] = facts.bytes;
     }
     return out;
 }
@@ -274,7 +275,8 @@ void register_session(py::module_& m) {
             "The rows are dropped, and those verified before.")
         .def("graphs", &graphs,
              "The graphs kept now, those used last first, each {kind, rows, nodes, splits, devices: nodes by device,\n"
-             "cpu_ops: what the CPU computes where other devices do, too, addresses: a number that never changes}.")
+             "cpu_ops: what the CPU computes where other devices do, too, addresses: a number that never changes,\n"
+             "bytes: of the memory that it runs in}.")
         .def(
             "rewind",
             [](Session& s, int64_t position, const Progress& progress) {

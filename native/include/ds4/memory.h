@@ -16,7 +16,7 @@ struct DeviceMemory {
     size_t experts = 0;    // its routed experts
     size_t packed = 0;     // on the CPU: the copies of weights that our own kernels want
     size_t state = 0;      // of one session: keys and rings, the drafter's, too
-    size_t scratch = 0;    // in which graphs run: the widest chunk of a prompt, a verify of 16 rows, a draft
+    size_t scratch = 0;    // in which the graphs run that a session keeps: a prompt's widest chunk, verifies, drafts
     size_t drafter = 0;    // its weights
     size_t available = 0;  // now
 };

@@ -92,14 +92,6 @@ class Model {
     bool spread_over_nodes_ = false;
 };
 
-/// Bytes needed to run a file on the CPU at a context length.
-struct MemoryNeed {
-    size_t weights, kv, scratch;
-};
-
-/// Throws FormatError when the file is not a target that can run.
-MemoryNeed memory_needed(std::shared_ptr<const gguf::File> file, int64_t context, ggml_type kv_type);
-
 /// Loads ggml's backend libraries from a directory (a portable build has them apart); harmless otherwise.
 void load_backends(const std::string& directory);
 

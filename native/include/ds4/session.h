@@ -86,6 +86,7 @@ struct GraphFacts {
     std::map<std::string, int64_t> devices;  // how many nodes each device computes
     std::map<std::string, int64_t> cpu_ops;  // what the CPU computes by ggml's names, where others compute, too
     uint64_t addresses;                      // of all nodes, as one number: it never changes
+    uint64_t bytes;                          // of the memory that it runs in, on all devices
 };
 
 /// What the beginning of a saved session says; whether the rest is whole, only loading it tells.

@@ -43,7 +43,7 @@ struct Described {
     }
 };
 
-/// Bytes that the graphs of a session run in.
+/// Bytes that the graphs of a session run in, once it keeps as many as it may: each has memory of its own.
 class Scratch {
    public:
     Scratch(const gguf::File& target, const gguf::File* drafter, int64_t context, ggml_type kv_type)
@@ -65,9 +65,16 @@ class Scratch {
         pretended.push_back(session::pretend(pair.ctx.get()));
         pretended.push_back(session::pretend(ctx.get()));
         if (pair.drafter) pretended.push_back(session::pretend(pair.drafter->context()));
-        size_t total = forward(pair, layers, drafter_state, std::min(graph::chunk_rows(context_), context_));
-        total += forward(pair, layers, drafter_state, std::min(state::kMaxRows, context_));
-        return pair.drafter ? total + draft(pair, drafter_state) : total;
+        const auto forward_of = [&](int64_t rows) {
+            return forward(pair, layers, drafter_state, std::min(rows, context_));
+        };
+        const int64_t usual = pair.drafter ? pair.drafter_numbers()->block + 1 : 1;
+        const size_t forwards = forward_of(graph::chunk_rows(context_)) + forward_of(state::kMaxRows) +
+                                (session::kGraphsKept - 2) * forward_of(usual);
+        if (!pair.drafter) return forwards;
+        // A draft after a prompt, and one for each number of rows that a cycle commits.
+        const size_t after_prompt = draft(pair, drafter_state, pair.drafter_numbers()->stages.window);
+        return forwards + after_prompt + static_cast<size_t>(usual) * draft(pair, drafter_state, usual);
     }
 
    private:
@@ -92,9 +99,9 @@ class Scratch {
         });
     }
 
-    /// The first draft after a prompt, over the whole vocabulary.
-    size_t draft(const Described& pair, const state::DrafterState& state) const {
-        const graph::DraftShape shape{pair.drafter_numbers()->stages.window, 0, true, true};
+    /// A draft over the whole vocabulary after `committed` rows.
+    size_t draft(const Described& pair, const state::DrafterState& state, int64_t committed) const {
+        const graph::DraftShape shape{committed, 0, true, true};
         ops::ProposalDraw draw;
         return measure(shape, graph::node_bound(*pair.drafter_numbers()), [&](ggml_context* ctx) {
             return graph::build_draft(ctx, {pair.weights, *pair.drafter, state, &draw, false}, shape);

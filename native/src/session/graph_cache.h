@@ -11,6 +11,10 @@
 
 namespace ds4::session {
 
+/// Graphs of one kind that a session keeps. Decode and verify alternate between a handful of shapes (how many rows,
+/// does a block end inside or not), and their lengths grow with the state.
+constexpr size_t kGraphsKept = 24;
+
 /// A graph with the memory it runs in. Graph is a struct with a member `graph`.
 template <typename Shape, typename Graph>
 struct Plan {
@@ -70,13 +74,10 @@ class GraphCache {
     const std::list<std::unique_ptr<Entry>>& kept() const { return plans_; }
 
    private:
-    /// Decode and verify alternate between a handful of shapes (how many rows, does a block end inside or not).
-    static constexpr size_t kKept = 24;
-
     void make_room(const Shape& shape) {
         // Prompt chunks need far more memory than decoding, and no two of a prompt have the same shape for long.
         if (shape.wide()) plans_.remove_if([](const auto& p) { return p->shape.wide(); });
-        while (plans_.size() >= kKept) plans_.pop_back();
+        while (plans_.size() >= kGraphsKept) plans_.pop_back();
     }
 
     std::function<std::unique_ptr<Entry>(const Shape&)> build_;

@@ -26,6 +26,9 @@ GraphFacts facts_of(ggml_backend_sched_t scheduler, ggml_cgraph* graph) {
         if (device == model::cpu_device()) facts.cpu_ops[ggml_op_name(node->op)]++;
     }
     if (facts.devices.size() == 1) facts.cpu_ops.clear();
+    for (int i = 0; i < ggml_backend_sched_get_n_backends(scheduler); i++) {
+        facts.bytes += ggml_backend_sched_get_buffer_size(scheduler, ggml_backend_sched_get_backend(scheduler, i));
+    }
     return facts;
 }
 
