@@ -97,6 +97,44 @@ class TestSize:
         assert answer.status_code == 413
 
 
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[Live]:
+    with live(FakeEngine(delay=0.3), sending_seconds=0.2) as running:
+        yield running
+
+
+class TestSlowClients:
+    @pytest.mark.parametrize(
+        "sent", [b"", b"POST / HTTP/1.1\r\nHost: x\r\n", b"GET /health HTTP/1.1\r\nHost: x\r\n\r\nG"]
+    )
+    def test_a_head_that_does_not_come(self, impatient: Live, sent: bytes) -> None:
+        with connected(impatient) as client:
+            client.sendall(sent)
+            answer = b""
+            while received := client.recv(4096):
+                answer += received
+        assert (b" 200 " in answer) == sent.endswith(b"G")
+
+    def test_a_body_that_does_not_come(self, impatient: Live) -> None:
+        head = f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{{"
+        with connected(impatient) as client:
+            client.sendall(head.encode())
+            answer = b""
+            while received := client.recv(4096):
+                answer += received
+        assert answer.startswith(b"HTTP/1.1 408 ") and b"the body has not arrived within 0.2 s" in answer
+
+    def test_an_answer_may_take_longer(self, impatient: Live) -> None:
+        with httpx.Client(timeout=5) as client:
+            for _ in range(2):
+                assert client.post(impatient.url + CHAT, json=HI).status_code == 200
+
+
+def connected(server: Live) -> socket.socket:
+    host, port = server.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=3)
+
+
 def test_a_full_queue() -> None:
     engine = FakeEngine()
     with live(engine, parallel=1, queue=1) as server:

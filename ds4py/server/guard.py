@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import time
@@ -32,6 +33,7 @@ class Guard:
         self._app = app
         self._key = None if options.api_key is None else options.api_key.encode()
         self._limit = options.max_request_bytes
+        self._sending_seconds = options.sending_seconds
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,12 +85,18 @@ class Guard:
         return hmac.compare_digest(given, self._key)
 
     def _limited(self, receive: Receive) -> Receive:
-        """For a body whose length is told by nobody."""
-        total = 0
+        """For a body whose length is told by nobody, or that does not come."""
+        total, whole, end = 0, False, time.monotonic() + self._sending_seconds
 
         async def limited() -> Message:
-            nonlocal total
-            message = await receive()
+            nonlocal total, whole
+            if whole:  # what comes now is that the client leaves
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), max(0.0, end - time.monotonic()))
+            except asyncio.TimeoutError:
+                raise self._too_slow() from None
+            whole = not message.get("more_body", False)
             total += len(message.get("body", b""))
             if total > self._limit:
                 raise self._too_large("has more")
@@ -98,6 +106,10 @@ class Guard:
 
     def _too_large(self, found: str) -> ApiError:
         return ApiError(413, f"the body {found} bytes, allowed are {self._limit}", code="request_too_large")
+
+    def _too_slow(self) -> ApiError:
+        message = f"the body has not arrived within {self._sending_seconds:g} s"
+        return ApiError(408, message, code="request_timeout", headers={"Connection": "close"})
 
 
 def endpoint(scope: Scope) -> str:

@@ -29,6 +29,8 @@ class Options:
     """Answers that are computed at once."""
     queue: int = 64
     """Requests that may wait for their turn."""
+    sending_seconds: float = 60.0
+    """How long a client may take for a request's body, and for what comes before it twice that at most."""
     stalled_seconds: float = 30.0
     """How long a client may take nothing of a stream before its answer is cancelled."""
     drafting: Mapping[str, Any] = field(default_factory=dict)

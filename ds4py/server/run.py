@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 
@@ -51,6 +51,8 @@ class Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 lifespan="off",
+                http="h11",  # whichever parsers are installed: `in_request` knows this one
+                ws="none",
                 server_header=False,
                 timeout_graceful_shutdown=LINGER_SECONDS,
             )
@@ -71,9 +73,11 @@ class Server(uvicorn.Server):
         """Begins to listen, and to load."""
         await super().startup(sockets)
         self._loading = asyncio.create_task(self._load_engine())
+        self._closing = asyncio.create_task(self._close_silent())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stops the answers, then the connections, then the engine."""
+        self._closing.cancel()
         await self.service.stop()
         await super().shutdown(sockets)
         await self._loading
@@ -89,6 +93,18 @@ class Server(uvicorn.Server):
         else:
             self._ready()
 
+    async def _close_silent(self) -> None:
+        """Closes connections that have been without a whole head of a request for two looks; uvicorn waits for ever."""
+        before: dict[Any, Any] = {}
+        while True:
+            await asyncio.sleep(self.service.options.sending_seconds)
+            connections: list[Any] = list(self.server_state.connections)
+            silent = {each: each.cycle for each in connections if not in_request(each)}
+            for each, latest in silent.items():
+                if before.get(each, self) is latest:
+                    each.transport.close()
+            before = silent
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Signals end the serving and nothing else; uvicorn would raise them again afterwards."""
@@ -101,6 +117,11 @@ class Server(uvicorn.Server):
         finally:
             for each, handler in handlers.items():
                 signal.signal(each, handler)
+
+
+def in_request(connection: Any) -> bool:
+    """Whether one of uvicorn's h11 connections has a request that is not answered yet."""
+    return connection.cycle is not None and not connection.cycle.response_complete
 
 
 def listen(options: Options) -> socket.socket:
