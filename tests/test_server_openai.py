@@ -10,8 +10,12 @@ import pytest
 from fake_engine import FakeEngine, renewed
 from serving import Live, live
 
+from ds4py import ChatPiece
 from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.errors import BackendError, RequestError
+from ds4py.logprobs import TokenLogprobs
+from ds4py.server.openai.response_answer import ResponseAnswer
+from ds4py.server.openai.responses import ResponseRequest
 
 HI: list[Any] = [{"role": "user", "content": "Hi"}]
 CALL = (
@@ -277,3 +281,19 @@ def test_models(server: Live, engine: FakeEngine, client: openai.OpenAI) -> None
     assert client.models.retrieve("fake").owned_by == "ds4py"
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("other")
+
+
+def test_what_is_thought_has_no_logprobs_in_a_response() -> None:
+    """They would be told as those of the text, which begins after them."""
+
+    class Words:
+        def token_bytes(self, token: int) -> bytes:
+            return ["hm", "</think>", "yes"][token].encode()
+
+    asked = ResponseRequest(input="Hi", reasoning={"effort": "high"}, include=["message.output_text.logprobs"])
+    answer = ResponseAnswer("fake", Words(), asked)  # type: ignore[arg-type]
+    for events, tokens in ([[Reasoning("hm")], (0,)], [[Content("yes")], (1, 2)]):
+        piece = ChatPiece(tuple(events), tokens, tuple(TokenLogprobs(token, -1.0) for token in tokens))
+        answer.piece(piece, None)  # type: ignore[arg-type]
+    (text,) = answer.body()["output"][1]["content"]
+    assert (text["text"], [each["token"] for each in text["logprobs"]]) == ("yes", ["yes"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from ds4py.chat.markers import END_THINK
 from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.chat.reply import Event as Part
 from ds4py.server.answer import Answer, Event, new_id
@@ -30,6 +31,7 @@ class ResponseAnswer(Answer):
         self._response = new_response(model, request)
         self._open: Json | None = None  # the item that is being written
         self._pending: list[Json] = []
+        self._thinking = request.thinks
         self._reasoning_tokens = 0  # by whole steps: one that ends the thinking does not count
         self._sequence = 0
 
@@ -40,7 +42,7 @@ class ResponseAnswer(Answer):
     def piece(self, piece: ChatPiece, stream: ChatStream) -> list[Event]:
         """Its parts as deltas of items."""
         if piece.logprobs:
-            self._pending += entries(self._tokenizer, piece.logprobs)
+            self._pending += self._said(entries(self._tokenizer, piece.logprobs))
         result = [event for part in piece.events for event in self._part(part)]
         if self._open is not None and self._open["type"] == "reasoning":
             self._reasoning_tokens += len(piece.tokens)
@@ -67,6 +69,14 @@ class ResponseAnswer(Answer):
     def body(self) -> Json:
         """The whole response."""
         return self._response
+
+    def _said(self, found: list[Json]) -> list[Json]:
+        """Log-probabilities less those of what is thought: they belong to the text of the answer."""
+        if not self._thinking:
+            return found
+        end = next((at for at, each in enumerate(found) if each["token"] == END_THINK), None)
+        self._thinking = end is None
+        return [] if end is None else found[end + 1 :]
 
     def _part(self, part: Part) -> list[Event]:
         if isinstance(part, Reasoning):

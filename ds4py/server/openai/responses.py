@@ -169,6 +169,11 @@ class ResponseRequest(PolicyFields):
     prompt_cache_key: str | None = None
     metadata: Notes | None = None
 
+    @property
+    def thinks(self) -> bool:
+        """Whether the model is to think first."""
+        return self.reasoning is not None and self.reasoning.effort not in (None, "none")
+
     def asked(self) -> Asked:
         """What it asks of the engine. Raises ApiError for fields that contradict each other."""
         tools = [declared(tool.name, tool.description, tool.parameters) for tool in self.tools or ()]
@@ -182,7 +187,7 @@ class ResponseRequest(PolicyFields):
             messages=self._conversation(),
             tools=offered,
             forced=force,
-            thinking=effort not in (None, "none"),
+            thinking=self.thinks,
             effort=None if effort == "none" else effort,
             format=self._format(),
             format_field="text.format",
