@@ -128,3 +128,12 @@ def test_the_engine_fails(engine: FakeEngine, client: anthropic.Anthropic, strea
 
 def test_models(engine: FakeEngine, client: anthropic.Anthropic) -> None:
     assert [each.id for each in client.models.list()] == ["fake"]
+
+
+def test_numbers_beyond_all_bounds_are_json(engine: FakeEngine, client: anthropic.Anthropic) -> None:
+    digits = "9" * 5000
+    arguments = f'{{"a": [1e999, -12345678901234567890, 0.5], "b": {digits}}}'
+    engine.parts, engine.finish = (ToolCallStart(0, "f"), ToolCallArguments(0, arguments), ToolCallEnd(0)), "tool_calls"
+    message = client.messages.create(model="fake", messages=HI, max_tokens=9)
+    block: Any = message.content[0]
+    assert block.input == {"a": ["1e999", -12345678901234567890, 0.5], "b": digits}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
@@ -85,7 +86,7 @@ class MessageAnswer(Answer):
             self._arguments += part.text
             return [self._delta({"type": "input_json_delta", "partial_json": part.text})]
         assert isinstance(part, ToolCallEnd)
-        self._last["input"] = json.loads(self._arguments)
+        self._last["input"] = json.loads(self._arguments, parse_int=number, parse_float=number)
         return self._close()
 
     @property
@@ -119,6 +120,13 @@ class MessageAnswer(Answer):
     @property
     def _index(self) -> int:
         return len(self._message["content"]) - 1
+
+
+def number(text: str) -> int | float | str:
+    """A number of a call; one so large that Python has no place for it stays text, since JSON has no infinity."""
+    if not math.isfinite(float(text)):
+        return text
+    return int(text) if text.removeprefix("-").isdigit() else float(text)
 
 
 def named(data: Json) -> Event:
