@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ds4py.errors import RequestError
 from ds4py.logprobs import TokenLogprobs
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from ds4py.session import Session
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """What one step of a generation adds: one token, or several where proposals were accepted.
 
     Attributes:
@@ -42,11 +40,12 @@ class Text:
 
     def __init__(self, tokenizer: Tokenizer, stops: StopStrings, limit: int) -> None:
         self._tokenizer = tokenizer
+        self._stop_ids = tokenizer.stop_ids
         self._decoder = tokenizer.detokenizer()
         self._stops = stops
         self._limit = limit
         self._tokens: list[int] = []
-        self._shown = ""
+        self._shown: list[str] = []
         self.kept = 0
         """Tokens so far that belong in the state: those whose text may be shown."""
 
@@ -62,7 +61,7 @@ class Text:
         """
         text = ""
         for i, token in enumerate(tokens):
-            if token in self._tokenizer.stop_ids:
+            if token in self._stop_ids:
                 return Piece(text + self._flush(), tuple(tokens[:i]), "stop")
             text += self._show(token)
             if self._stops.found:
@@ -77,8 +76,8 @@ class Text:
 
     def _show(self, token: int) -> str:
         self._tokens.append(token)
-        text = self._stops.push(self._decoder.push([token]))
-        self._shown += text
+        text = self._stops.push(self._decoder.push((token,)))
+        self._shown.append(text)
         return text
 
     def _flush(self) -> str:
@@ -86,54 +85,49 @@ class Text:
 
     def _kept_before_stop(self) -> int:
         """Tokens whose text was shown before the stop string that the last one completed."""
-        kept = len(self._tokens) - 1
-        while kept and not self._shown.startswith(self._tokenizer.decode(self._tokens[:kept])):
+        kept, shown = len(self._tokens) - 1, "".join(self._shown)
+        while kept and not shown.startswith(self._tokenizer.decode(self._tokens[:kept])):
             kept -= 1
         return kept
 
 
 def pieces(session: Session, loop: Loop, stops: StopStrings, max_tokens: int | None, stats: Stats) -> Iterator[Piece]:
     """Runs cycles until the text ends. What a piece shows is in the state, or is the anchor, before it is given out."""
-    start = session.position + (session.anchor is not None)
+    start = session.length
     room = max(0, session.context - start)
     text = Text(session.tokenizer, stops, room if max_tokens is None else min(max_tokens, room))
     piece = Piece("", ())
-    at = where(session)
+    at = start, session.rewinds
     while piece.finish_reason is None:
         with session.exclusive:
-            if where(session) != at:
+            if (session.length, session.rewinds) != at:
                 raise RequestError(
                     f"the session went on elsewhere since this generation's last piece (there were {at[0]} tokens, now "
-                    f"{where(session)[0]}): end one generation before the session is used for another"
+                    f"{session.length}): end one generation before the session is used for another"
                 )
             started = time.perf_counter()
             tokens = loop.cycle(text.remaining) if text.remaining else []
             piece = text.push(tokens, loop.complete)
-            keep(session, tokens, start + text.kept)
+            keep(session, tokens, at[0], start + text.kept)
+            at = start + text.kept, session.rewinds
             stats.generated_tokens += len(piece.tokens)
             stats.generate_seconds += time.perf_counter() - started
-            at = where(session)
         if loop.logprobs is not None:
-            piece = replace(piece, logprobs=loop.logprobs[: len(piece.tokens)])
+            piece = piece._replace(logprobs=loop.logprobs[: len(piece.tokens)])
         yield piece
 
 
-def where(session: Session) -> tuple[int, int]:
-    """How long the text is, the anchor included, and whether it is still the same one."""
-    return session.position + (session.anchor is not None), session.rewinds
-
-
-def keep(session: Session, tokens: Sequence[int], end: int) -> None:
-    """Keeps a cycle's tokens, but for those at position `end` and beyond, where the text has ended."""
+def keep(session: Session, tokens: Sequence[int], begin: int, end: int) -> None:
+    """Keeps a cycle's tokens, from position `begin` on, but for those at `end` and beyond, where the text has ended."""
     if not tokens:
         return
-    position, anchored = session.position, session.anchor is not None
-    if end == position + anchored + len(tokens):
+    anchored = session.anchor is not None
+    if end == begin + len(tokens):
         if anchored:
             session.commit(len(tokens) - 1, tokens[-1])
         else:
             session.anchor = tokens[-1]
-    elif anchored and end > position:
-        session.commit(end - position - 1, None)
+    elif anchored and end >= begin:
+        session.commit(end - begin, None)
     else:
         session.rewind(end)

@@ -110,6 +110,12 @@ class Session(StaysInProcess):
         return position
 
     @property
+    def length(self) -> int:
+        """Tokens so far: those in the state, and the anchor."""
+        position = self.position
+        return position + (position in self._anchors)
+
+    @property
     def tokens(self) -> list[int]:
         """The ids in the state."""
         ids: list[int] = self._live.tokens.tolist()
@@ -179,8 +185,9 @@ class Session(StaysInProcess):
         """
         sampler = None if sampling is None else _sampler(sampling)
         if shortlist is None:
-            own = self._live.drafts_on_device and (sampler is None or sampler.policy.temperature_only)
-            shortlist = 0 if own else default_shortlist(self.tokenizer.vocab_size)
+            shortlist = default_shortlist(self.tokenizer.vocab_size)
+            if shortlist and self._live.drafts_on_device and (sampler is None or sampler.policy.temperature_only):
+                shortlist = 0
         found = self._live.draft(self._required_anchor(), shortlist=shortlist, sampler=sampler, rng=rng, read_q=False)
         tokens, confidence = found["tokens"], found["confidence"]
         if sampler is not None and found["held"]:
@@ -199,7 +206,7 @@ class Session(StaysInProcess):
 
         Raises RequestError without an anchor, for ids outside the vocabulary or a full context; Cancelled.
         """
-        rows: npt.NDArray[np.float32] = self._live.verify(_joined([self._required_anchor()], token_ids(tokens)))
+        rows: npt.NDArray[np.float32] = self._live.verify(self._rows(tokens))
         return rows
 
     @property
@@ -209,7 +216,7 @@ class Session(StaysInProcess):
 
     def verify_unread(self, tokens: Ids = ()) -> None:
         """As `verify`, but the logits stay on the device, for `judge`."""
-        self._live.verify_unread(_joined([self._required_anchor()], token_ids(tokens)))
+        self._live.verify_unread(self._rows(tokens))
 
     def judge(self, draft: Draft, temperature: float, rng: _native.Rng) -> tuple[int, int]:
         """Judges the proposals that were verified, one by one, on the device; `speculative.accept` does it here.
@@ -237,8 +244,9 @@ class Session(StaysInProcess):
 
         Raises RequestError where fewer were verified, and for a token outside the vocabulary.
         """
-        self._required_anchor()
-        after = {} if token is None else {self.position + accepted + 1: self._checked(token)}
+        if (position := self.position) not in self._anchors:
+            raise no_anchor()
+        after = {} if token is None else {position + accepted + 1: self._checked(token)}
         with self.exclusive:
             self._live.commit(accepted + 1)
             self._anchors = after
@@ -360,8 +368,16 @@ class Session(StaysInProcess):
 
     def _required_anchor(self) -> int:
         if (anchor := self.anchor) is None:
-            raise RequestError("there is no anchor: set session.anchor to the token that was emitted last")
+            raise no_anchor()
         return anchor
+
+    def _rows(self, tokens: Ids) -> npt.NDArray[np.int32]:
+        """The anchor and proposals after it."""
+        rows = np.empty(len(tokens) + 1, np.int32)
+        rows[0] = self._required_anchor()
+        if len(tokens):
+            rows[1:] = token_ids(tokens)
+        return rows
 
     def _checked(self, token: int) -> int:
         if not 0 <= token < self.tokenizer.vocab_size:
@@ -384,6 +400,11 @@ class Session(StaysInProcess):
 
 def _sampler(sampling: Policy) -> _native.Sampler:
     return sampling if isinstance(sampling, _native.Sampler) else _native.Sampler(sampling.policy())
+
+
+def no_anchor() -> RequestError:
+    """What is raised where one is needed."""
+    return RequestError("there is no anchor: set session.anchor to the token that was emitted last")
 
 
 def _joined(first: Ids, then: Ids) -> npt.NDArray[np.int32]:

@@ -25,6 +25,8 @@ class StopStrings:
 
     def push(self, text: str) -> str:
         """Text that may be shown now; sets `found` when a stop string is complete (it is not shown)."""
+        if not self._stops:
+            return text
         shown, stop, rest = cut(self._held + text, self._stops)
         self.found = self.found or stop
         self._held = "" if stop else rest

@@ -1,5 +1,5 @@
 """Builds tests/native and runs each of its cases: ops, graph inputs and state against plain double loops. Then tests/c,
-a C program on the C library.
+a C program on the C library, and the bench that compares such a program with Python.
 
 The build goes to build/native-tests. DS4_GGML_DIR names a local ggml tree; without it CMake fetches the pinned one.
 DS4_NATIVE_TESTS names a program that is built already (-DDS4_TESTS=ON).
@@ -20,6 +20,7 @@ from gguf_tools import DRAFTER, TARGET
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "tests" / "native"
 BUILD = ROOT / "build" / "native-tests"
+TARGETS = ("ds4_tests", "ds4_c_test", "ds4_loop")
 
 
 def cases_in_sources() -> list[str]:
@@ -58,7 +59,7 @@ def binary() -> Path:
     }
     defines = [f"-D{name}={value}" for name, value in options.items()]
     run(cmake, "-S", str(ROOT), "-B", str(BUILD), "-G", "Ninja", *defines)
-    run(cmake, "--build", str(BUILD), "--target", "ds4_tests", "ds4_c_test", "--parallel", str(os.cpu_count() or 1))
+    run(cmake, "--build", str(BUILD), "--target", *TARGETS, "--parallel", str(os.cpu_count() or 1))
     return BUILD / "tests" / "native" / ("ds4_tests.exe" if os.name == "nt" else "ds4_tests")
 
 
@@ -84,3 +85,20 @@ def test_a_c_program_drafts_verifies_and_commits(binary: Path, tmp_path: Path) -
     program = binary.parents[1] / "c" / ("ds4_c_test" + binary.suffix)
     done = subprocess.run([program, TARGET, DRAFTER, tmp_path], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stdout + done.stderr
+
+
+def test_the_bench_of_pythons_overhead_generates_the_same_on_both_sides(binary: Path) -> None:
+    """It refuses other tokens or cycles, and prints a line for each width and temperature."""
+    program = binary.parents[2] / "bench" / "native" / ("ds4_loop" + binary.suffix)
+    command = [sys.executable, ROOT / "bench" / "overhead.py", "--loop", program, "--rounds", "2", "-n", "12"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line.split()[:3] for line in done.stdout.splitlines()[-4:]]
+    assert rows == [["0", "0", "12"], ["0.7", "0", "12"], ["0", "5", "12"], ["0.7", "5", "12"]]
+
+
+def test_the_bench_of_pythons_overhead_says_what_is_missing(tmp_path: Path) -> None:
+    command = [sys.executable, ROOT / "bench" / "overhead.py", "--loop", tmp_path / "none"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "none: No such file or directory: build it (see --help), or name it with --loop" in done.stderr

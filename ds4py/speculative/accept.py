@@ -14,6 +14,9 @@ from ds4py.sampling import Sampling
 __all__ = ["Proposals", "accept"]
 
 
+NONE = np.empty(0, np.int32)
+
+
 class Proposals(Protocol):
     """What acceptance wants to know of a draft."""
 
@@ -60,7 +63,8 @@ def accept(
     """
     sampler = sampling if isinstance(sampling, _native.Sampler) else _native.Sampler(sampling.policy())
     # Only penalties look at it, and it may be as long as the context.
-    seen = np.asarray(history if sampler.policy.penalises else (), dtype=np.int32)
-    k = len(logits) - 1
-    ids = None if draft.q_ids is None else draft.q_ids[:k]
-    return _native.accept(rule, sampler, logits, draft.tokens[:k], draft.q_probs[:k], ids, seen, rng)
+    seen = np.asarray(history, dtype=np.int32) if len(history) and sampler.policy.penalises else NONE
+    tokens, q, ids, k = draft.tokens, draft.q_probs, draft.q_ids, len(logits) - 1
+    if len(tokens) > k:
+        tokens, q, ids = tokens[:k], q[:k], None if ids is None else ids[:k]
+    return _native.accept(rule, sampler, logits, tokens, q, ids, seen, rng)

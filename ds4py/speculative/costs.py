@@ -53,9 +53,10 @@ class Median:
     def __init__(self, known: float | None = None) -> None:
         self._times: deque[float] = deque([] if known is None else [known] * SURE, maxlen=SAMPLES)
 
-    def add(self, seconds: float) -> None:
-        """Counts a step."""
+    def add(self, seconds: float) -> bool:
+        """Counts a step; whether it is the one that makes the cost sure."""
         self._times.append(seconds)
+        return len(self._times) == SURE
 
     @property
     def sure(self) -> bool:
@@ -76,7 +77,7 @@ class Costs:
         self._draft: dict[str, dict[int, Median]] = defaultdict(lambda: defaultdict(Median))
         self._curves: dict[tuple[str | None, int], tuple[int, Curve | None]] = {}
         self._sure: set[int] = set()  # widths whose cost is known at some depth
-        self._latest: dict[int, int] = {}  # by width: the number of its last step
+        self._latest: dict[int, int] = defaultdict(int)  # by width: the number of its last step
         self._lock = threading.RLock()  # what ends an engine may run anywhere, also in here
         self.steps = 0
         """Verifies that were counted."""
@@ -84,12 +85,10 @@ class Costs:
     def add_verify(self, depth: int, width: int, seconds: float) -> None:
         """Counts the verify of a cycle, and the judging that follows it, at a depth: the tokens before it."""
         with self._lock:
-            times = self._verify[bucket_of(depth)][width]
-            known = times.sure
-            times.add(seconds)
+            sure_now = self._verify[bucket_of(depth)][width].add(seconds)
             self.steps += 1
             self._latest[width] = self.steps
-            if times.sure != known:
+            if sure_now:
                 self._sure.add(width)
                 self._curves.clear()
 
@@ -114,11 +113,13 @@ class Costs:
 
     def unknown(self, widths: range) -> int | None:
         """The largest of these widths whose cost is known at no depth; None where all are."""
+        if self._sure.issuperset(widths):
+            return None
         return next((width for width in reversed(widths) if width not in self._sure), None)
 
     def oldest(self, most: int) -> int:
         """The width from 1 to `most` that was measured longest ago."""
-        return min(range(1, most + 1), key=lambda width: self._latest.get(width, 0), default=0)
+        return min(range(1, most + 1), key=self._latest.__getitem__, default=0)
 
     def _made(self, drafter: str | None, bucket: int) -> Curve | None:
         known = {b: found for b in self._verify if 0 in (found := self._known(b))}

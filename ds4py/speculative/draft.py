@@ -87,6 +87,8 @@ class Draft:
 
     def first(self, k: int) -> Draft:
         """The first k proposals, fewer where there are fewer."""
+        if k >= len(self.tokens):
+            return self
         ids, confidence = self.q_ids, self.confidence
         return Draft(
             self.tokens[:k],

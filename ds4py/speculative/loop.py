@@ -52,6 +52,9 @@ class Proposed(NamedTuple):
         return self.by.proposer if self.by and self.whole is not None else None
 
 
+NOBODY = Proposed()
+
+
 class Loop:
     """The cycles of one request over a session.
 
@@ -74,6 +77,8 @@ class Loop:
         self._width = width.start()
         self._rule: Rule = rule
         self._costs = Costs() if costs is None else costs
+        # Whether the device is to judge, where it can: one by one, and where nobody needs the rows here.
+        self._unread = (rule == "token" or request.arg_max) and not request.needs_logits and session.judges
         self._resting = 0  # cycles for which nobody is asked
         self._plain = 0.0  # seconds of a plain step; 0 while unknown
         self.logprobs: tuple[TokenLogprobs, ...] | None = None
@@ -138,10 +143,10 @@ class Loop:
         """At most `most` proposals to verify; the width is chosen before they are known, or from left to right."""
         if self._resting or not most or not self._proposers:
             self._resting = max(0, self._resting - 1)
-            return Proposed()
+            return NOBODY
         by = most_promising(self._proposers, self._session, self._costs, most)
         if by is None:
-            return Proposed()
+            return NOBODY
         self._plain = by.offer.curve.plain if by.offer.curve else 0.0
         if not (width := min(self._width.choose(by.offer), by.offer.most)):
             self._resting = self._width.rest
@@ -161,9 +166,7 @@ class Loop:
 
     def _verify(self, draft: Draft) -> Floats | None:
         """The target's rows; None where the device judges them and nobody needs them here."""
-        request = self._request
-        by_token = self._rule == "token" or request.arg_max
-        if self._session.judges and by_token and not request.needs_logits and request.judged_without_q(draft):
+        if self._unread and self._request.judged_without_q(draft):
             self._session.verify_unread(draft.tokens)
             return None
         return self._session.verify(draft.tokens)
@@ -175,16 +178,19 @@ class Loop:
         return accept(logits, draft, self._request.sampler, self._request.rng, history=history, rule=self._rule)
 
     def _cycle(self, proposed: Proposed, width: int, accepted: int, verify: float, accept: float) -> Cycle:
-        draft, asked = proposed.draft, proposed.asked
+        asked = proposed.asked
+        if asked is None:
+            return Cycle(width, accepted, proposed.seconds, verify, accept, plain_seconds=self._plain)
+        confidence = proposed.draft.confidence
         return Cycle(
             width=width,
             accepted=accepted,
             draft_seconds=proposed.seconds,
             verify_seconds=verify,
             accept_seconds=accept,
-            confidence=() if draft.confidence is None else tuple(draft.confidence[:width].tolist()),
-            drafter=asked.drafter.name if asked else "",
-            tried=asked is not None and self._width.trying,
+            confidence=() if confidence is None else tuple(confidence[:width].tolist()),
+            drafter=asked.drafter.name,
+            tried=self._width.trying,
             plain_seconds=self._plain,
         )
 
@@ -204,4 +210,6 @@ class Loop:
             self._costs.add_verify(depth, cycle.width, cycle.verify_seconds + cycle.accept_seconds)
         if drafter and drafter in warm:
             self._costs.add_draft(depth, drafter, cycle.draft_seconds)
-        warm.update((cycle.width, drafter or cycle.width))
+        warm.add(cycle.width)
+        if drafter:
+            warm.add(drafter)

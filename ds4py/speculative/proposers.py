@@ -169,5 +169,7 @@ def proposer(drafter: Drafter) -> Proposer:
 def most_promising(proposers: Sequence[Proposer], session: Session, costs: Costs, most: int) -> Candidate | None:
     """Who promises most tokens a second, or most tokens where costs are unknown; the first where others do not more."""
     found = [Candidate(each, offer) for each in proposers if (offer := each.offer(session, costs, most))]
+    if len(found) == 1:
+        return found[0]
     known = all(each.offer.curve for each in found)
     return max(found, key=lambda each: each.rate if known else each.tokens, default=None)

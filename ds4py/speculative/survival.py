@@ -72,31 +72,24 @@ class Confident:
 
     def of(self, confidence: Sequence[float]) -> list[float]:
         """A block's confidences, calibrated."""
-        return [_shifted(each, self._shift) for each in confidence]
+        odds = math.exp(self._shift)
+        return [min(odds * each / (odds * each + 1 - each), SUREST) for each in confidence]
 
     def expected(self, count: int) -> list[float]:
         """The averages for `count` proposals; a position that no block had is like the one before it."""
         known = self._mean or [PRIOR]
-        return [known[min(i, len(known) - 1)] for i in range(count)]
+        return known[:count] + [known[-1]] * (count - len(known))
 
     def drafted(self, confidence: Sequence[float], width: int, accepted: int) -> None:
         """Learns from a cycle: the block's confidences, and the outcomes of the `width` that were verified."""
         now, weight = self.of(confidence), FRESH if self._idle else LATER
-        for i, each in enumerate(now):
-            if i == len(self._mean):
-                self._mean.append(each)
-            self._mean[i] += weight * (each - self._mean[i])
-        for i in range(min(accepted + 1, width)):
-            self._shift += RATE * ((i < accepted) - now[i])
-        self._shift = max(-MOST_SHIFT, min(MOST_SHIFT, self._shift))
+        means = self._mean + now[len(self._mean) :]
+        moved = [mean + weight * (each - mean) for mean, each in zip(means, now, strict=False)]
+        self._mean = moved + means[len(moved) :]
+        shift = self._shift + RATE * (accepted - sum(now[: min(accepted + 1, width)]))
+        self._shift = max(-MOST_SHIFT, min(MOST_SHIFT, shift))
         self._idle = False
 
     def idle(self) -> None:
         """A cycle for which it drafted nothing: its averages grow old."""
         self._idle = True
-
-
-def _shifted(confidence: float, shift: float) -> float:
-    """The confidence whose logit is `shift` more."""
-    odds = math.exp(shift) * confidence
-    return min(odds / (odds + 1 - confidence), SUREST) if odds else 0.0

@@ -32,6 +32,7 @@ class Tokenizer:
         self._vocabulary = vocabulary
         self._encoder = None if vocabulary is None else Encoder(vocabulary)
         self._size = vocab_size
+        self._spelled: dict[int, bytes] = {}  # of the tokens that were asked for
         self._bos = metadata.token_id(BOS, vocab_size)
         self._eos = metadata.token_id(EOS, vocab_size)
         self._pad = metadata.token_id(PAD, vocab_size)
@@ -88,16 +89,19 @@ class Tokenizer:
 
         Raises RequestError for an id outside the vocabulary.
         """
-        return self._bytes(ids, skip_special).decode("utf-8", "replace")
+        return (self._without_special(ids) if skip_special else self._bytes(ids)).decode("utf-8", "replace")
 
     def detokenizer(self, skip_special: bool = False) -> StreamDecoder:
         """A decoder for ids that arrive over time, with the same result as `decode`."""
-        return StreamDecoder(lambda ids: self._bytes(ids, skip_special))
+        return StreamDecoder(self._without_special if skip_special else self._bytes)
 
     def token_bytes(self, token: int) -> bytes:
         """The bytes of one token. Raises RequestError for an id outside the vocabulary."""
-        self._check(token)
-        return f"<{token}>".encode() if self._vocabulary is None else self._vocabulary.token_bytes(token)
+        if (found := self._spelled.get(token)) is None:
+            self._check(token)
+            found = f"<{token}>".encode() if self._vocabulary is None else self._vocabulary.token_bytes(token)
+            self._spelled[token] = found
+        return found
 
     def token_id(self, text: str) -> int | None:
         """The added token (control or user-defined) with exactly this text, or None where there is none."""
@@ -171,8 +175,11 @@ class Tokenizer:
             raise RequestError(f"add_bos: this file names no begin-of-sequence token ({BOS}); encode without it")
         return [self._bos]
 
-    def _bytes(self, ids: Iterable[int], skip_special: bool) -> bytes:
-        return b"".join(self.token_bytes(token) for token in ids if not (skip_special and self.is_special(token)))
+    def _bytes(self, ids: Iterable[int]) -> bytes:
+        return b"".join(map(self.token_bytes, ids))
+
+    def _without_special(self, ids: Iterable[int]) -> bytes:
+        return self._bytes(token for token in ids if not self.is_special(token))
 
     def _type(self, token: int) -> TokenType:
         return TokenType.NORMAL if self._vocabulary is None else self._vocabulary.types[token]
