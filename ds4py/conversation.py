@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -230,6 +229,8 @@ class ChatStream(StaysInProcess):
 
     async def _in_worker(self, call: Callable[[], ChatPiece | None]) -> ChatPiece | None:
         """Runs in a thread of this stream alone: in a shared one, streams that wait could keep others from ending."""
+        import asyncio  # takes a while, and whoever reads asynchronously has it
+
         worker = self._worker = self._worker or ThreadPoolExecutor(1, "ds4py-stream")
         future = worker.submit(call)
         try:

@@ -474,7 +474,7 @@ class TestFirstSteps:
 
 def test_the_help_imports_nothing_that_takes_long() -> None:
     """What only some commands need, they import themselves."""
-    long = ("jinja2", "rich", "prompt_toolkit", "fastapi", "uvicorn", "gguf", "llguidance", "matplotlib")
+    long = ("asyncio", "jinja2", "rich", "prompt_toolkit", "fastapi", "uvicorn", "gguf", "llguidance", "matplotlib")
     script = f"import sys\nfrom ds4py import cli\ncli.build_parser()\nprint([m for m in {long} if m in sys.modules])"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, cwd=os.sep)
