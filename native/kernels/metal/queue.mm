@@ -71,26 +71,31 @@ MetalQueue::Span MetalQueue::span(const Bytes& memory) {
 
 void MetalQueue::dispatch(const char* kernel, int groups, int threads, const std::vector<Bytes>& buffers,
                           const void* arguments, size_t bytes) {
-    id<MTLComputePipelineState> state = pipeline(kernel);
-    if (state.threadExecutionWidth != 32 || state.maxTotalThreadsPerThreadgroup < static_cast<NSUInteger>(threads)) {
-        fail(std::string("running ") + kernel,
-             "a threadgroup has at most " + std::to_string(state.maxTotalThreadsPerThreadgroup) + " threads in " +
-                 std::to_string(state.threadExecutionWidth) + " lanes, wanted " + std::to_string(threads) + " in 32");
+    // The calling thread may be one without a pool: what Metal leaves to one would stay until it ends.
+    @autoreleasepool {
+        id<MTLComputePipelineState> state = pipeline(kernel);
+        if (state.threadExecutionWidth != 32 ||
+            state.maxTotalThreadsPerThreadgroup < static_cast<NSUInteger>(threads)) {
+            fail(std::string("running ") + kernel, "a threadgroup has at most " +
+                                                       std::to_string(state.maxTotalThreadsPerThreadgroup) +
+                                                       " threads in " + std::to_string(state.threadExecutionWidth) +
+                                                       " lanes, wanted " + std::to_string(threads) + " in 32");
+        }
+        if (!encoder_) {
+            commands_ = [queue_ commandBuffer];
+            encoder_ = [commands_ computeCommandEncoderWithDispatchType:MTLDispatchTypeSerial];
+        }
+        [encoder_ setComputePipelineState:state];
+        NSUInteger index = 0;
+        for (const Bytes& b : buffers) {
+            const Span s = b.data ? span(b) : Span{nil, 0};
+            [encoder_ setBuffer:s.buffer offset:s.offset atIndex:index++];
+        }
+        [encoder_ setBytes:arguments length:bytes atIndex:index];
+        [encoder_ dispatchThreadgroups:MTLSizeMake(groups, 1, 1) threadsPerThreadgroup:MTLSizeMake(threads, 1, 1)];
+        // Buffers that share pages are different ones to Metal's own tracking.
+        [encoder_ memoryBarrierWithScope:MTLBarrierScopeBuffers];
     }
-    if (!encoder_) {
-        commands_ = [queue_ commandBuffer];
-        encoder_ = [commands_ computeCommandEncoderWithDispatchType:MTLDispatchTypeSerial];
-    }
-    [encoder_ setComputePipelineState:state];
-    NSUInteger index = 0;
-    for (const Bytes& b : buffers) {
-        const Span s = b.data ? span(b) : Span{nil, 0};
-        [encoder_ setBuffer:s.buffer offset:s.offset atIndex:index++];
-    }
-    [encoder_ setBytes:arguments length:bytes atIndex:index];
-    [encoder_ dispatchThreadgroups:MTLSizeMake(groups, 1, 1) threadsPerThreadgroup:MTLSizeMake(threads, 1, 1)];
-    // Buffers that share pages are different ones to Metal's own tracking.
-    [encoder_ memoryBarrierWithScope:MTLBarrierScopeBuffers];
 }
 
 void* MetalQueue::scratch(size_t number, size_t bytes) {

@@ -106,9 +106,9 @@ void fill_draft_inputs(const DraftInputs& in, const drafter::Hyperparameters& hp
                        int64_t oldest, int32_t anchor) {
     const int64_t capacity = state::context_capacity(hp), first = position - s.context;
     const int64_t visible_from = std::max(oldest, position - hp.stages.window);
-    for (ggml_tensor* tokens : {in.tokens, in.embedded}) {
-        fill<int32_t>(tokens, [&](int64_t i) { return i ? hp.noise : anchor; });
-    }
+    const auto token = [&](int64_t i) { return i ? hp.noise : anchor; };
+    fill<int32_t>(in.tokens, token);
+    if (in.embedded != in.tokens) fill<int32_t>(in.embedded, token);
     fill<int32_t>(in.positions, [&](int64_t i) { return position + i; });
     fill<int32_t>(in.inverse, [&](int64_t i) { return -(position + i); });
     fill<int32_t>(in.features, [&](int64_t i) { return (first + i) % capacity; });
