@@ -22,7 +22,7 @@ from ds4py.exclusive import StaysInProcess
 from ds4py.options import Options, check_options
 from ds4py.placement import Wanted, find_plan, measure_files, shared_memory_note
 from ds4py.proof import unproven
-from ds4py.reuse import DEFAULT_CACHE_BYTES, Lease, Lent, SessionPool, check_length, turn_marks
+from ds4py.reuse import DEFAULT_CACHE_BYTES, Lease, Lent, SessionPool, check_length, prepared, turn_marks
 from ds4py.session import Session, token_ids
 from ds4py.speculative import DrafterInfo
 from ds4py.tokenizer import Tokenizer
@@ -72,8 +72,8 @@ class Engine(StaysInProcess):
     Raises:
         FormatError: a file is damaged, not a DeepSeek-V4 target or not a DSpark drafter.
         PairError: target and drafter do not fit together.
-        RequestError: the device or an argument does not exist, or a packed file is opened where the CPU's own kernels
-            do not compute.
+        RequestError: the device or an argument does not exist, `cache_dir` cannot be written, or a packed file is opened
+            where the CPU's own kernels do not compute.
         BackendError: a device has no room (with what would fit; "auto" takes that by itself), or a remote one does not
             answer.
 
@@ -102,6 +102,8 @@ class Engine(StaysInProcess):
             drafter = embedded.DRAFTER
         if threads is None and self.embedded:  # too small to share: barriers would take most of its time
             threads = 1
+        if cache_dir is not None:
+            prepared(cache_dir)  # what cannot be used is said before the model is loaded
         files = _files(self.path, drafter)
         layers, trained = _checked(*files)
         self._context = context
@@ -226,7 +228,8 @@ class Engine(StaysInProcess):
                 of `pool` that holds the most of it.
             options: as for `Session.generate`.
 
-        Raises RequestError for messages that cannot be laid out, and a conversation that does not fit.
+        Raises RequestError for messages that cannot be laid out, a conversation that does not fit, a session of another
+        engine, and where this engine or the session is closed.
         """
         ids = encode_chat(self.tokenizer, messages, tools=tools, thinking=thinking, effort=effort)
         return self._stream(ids, ReplyParser(thinking=thinking, tools=bool(tools)), session, options)
@@ -239,6 +242,9 @@ class Engine(StaysInProcess):
         return self._stream(ids, PlainReply(), session, options)
 
     def _stream(self, prompt: Sequence[int], reply: Reply, session: Session | None, options: Options) -> ChatStream:
+        self._live()
+        if session is not None and session.engine is not self:
+            raise RequestError("the session is of another engine: give one that this engine opened, or none")
         ids = token_ids(prompt)
         check_length(ids, self.pool.context if session is None else session.context)
         check_options(options, self.drafter, self.tokenizer.vocab_size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, TypedDict
 
 from ds4py.errors import RequestError
@@ -35,6 +36,7 @@ def check_options(options: Mapping[str, Any], drafter: DrafterInfo | None, vocab
     if unknown := sorted(options.keys() - Options.__annotations__.keys()):
         raise TypeError(f"unknown options {', '.join(unknown)}; there are {', '.join(Options.__annotations__)}")
     check_limit(options.get("max_tokens"))
+    check_sampling(options.get("sampling"))
     check_logprobs(options.get("logprobs"), vocab)
     StopStrings(options.get("stop", ()))
     check_rule(options.get("accept", "token"))
@@ -44,11 +46,22 @@ def check_options(options: Mapping[str, Any], drafter: DrafterInfo | None, vocab
 
 def check_limit(max_tokens: int | None) -> None:
     """Raises RequestError for a number of tokens that is none."""
-    if max_tokens is not None and max_tokens < 0:
-        raise RequestError(f"max_tokens is {max_tokens}, wanted 0 or more")
+    if max_tokens is not None and not (whole(max_tokens) and max_tokens >= 0):
+        raise RequestError(f"max_tokens is {max_tokens!r}, wanted a whole number, 0 or more, or None")
+
+
+def check_sampling(sampling: object) -> None:
+    """Raises RequestError for what is no policy, such as a dict of its fields."""
+    if sampling is not None and not isinstance(sampling, Sampling):
+        raise RequestError(f"sampling is {sampling!r}, wanted a ds4py.Sampling, or None")
 
 
 def check_logprobs(top: int | None, vocab: int) -> None:
     """Raises RequestError for a number of likeliest tokens that there cannot be."""
-    if top is not None and not 0 <= top <= vocab:
-        raise RequestError(f"logprobs is {top}, wanted 0 to the vocabulary of {vocab}, or None")
+    if top is not None and not (whole(top) and 0 <= top <= vocab):
+        raise RequestError(f"logprobs is {top!r}, wanted 0 to the vocabulary of {vocab}, or None")
+
+
+def whole(value: object) -> bool:
+    """Whether it is a whole number; Python takes True for one."""
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -15,7 +15,7 @@ from ds4py.errors import RequestError
 from ds4py.exclusive import Exclusive, StaysInProcess
 from ds4py.generation import Piece, pieces
 from ds4py.grammar import Constraint
-from ds4py.options import check_limit, check_logprobs
+from ds4py.options import check_limit, check_logprobs, check_sampling
 from ds4py.sampling import Sampling
 from ds4py.speculative import (
     Choice,
@@ -63,6 +63,7 @@ class Session(StaysInProcess):
     Attributes:
         exclusive: held by every call that changes the state, and by each step of a generation.
         tokenizer: the engine's.
+        engine: which opened it.
         drafter: what the engine's drafter is; None without one.
         costs: the engine's, to which every cycle adds.
         stats: of the latest request.
@@ -85,7 +86,7 @@ class Session(StaysInProcess):
         self.tokenizer = tokenizer
         self.drafter = drafter
         self.costs = Costs() if costs is None else costs
-        self._engine = engine  # lives as long as its sessions, and keeps the costs at its end
+        self.engine = engine  # lives as long as its sessions, and keeps the costs at its end
         self.stats = Stats()
         self.rewinds = 0
         """How often the text may have become another than a longer one."""
@@ -341,6 +342,7 @@ class Session(StaysInProcess):
         Raises RequestError for a prompt that does not fit or an empty session, Cancelled.
         """
         check_limit(max_tokens)
+        check_sampling(sampling)
         check_logprobs(logprobs, self.tokenizer.vocab_size)
         stops = StopStrings(stop)
         request = Request.of(sampling or Sampling(), logprobs, constraint)

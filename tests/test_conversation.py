@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -83,6 +85,42 @@ def test_wrong_requests_are_refused_before_they_run(engine: Engine) -> None:
         engine.chat(ASK, accept="coin")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="unknown options temperature"):
         engine.chat(ASK, temperature=1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("sampling", {"temperature": 0}),
+        ("sampling", {}),
+        ("max_tokens", "8"),
+        ("max_tokens", 8.0),
+        ("max_tokens", True),
+        ("logprobs", "2"),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_named(engine: Engine, name: str, value: object) -> None:
+    wrong: Any = {name: value}
+    with engine.session() as session:
+        for call in (engine.complete, session.generate):
+            with pytest.raises(ds4py.RequestError, match=f"^{name} is {re.escape(repr(value))}, wanted"):
+                call("x", **wrong)
+        with pytest.raises(ds4py.RequestError, match=f"^{name} is "):
+            engine.chat(ASK, **wrong)
+
+
+def test_sessions_of_other_and_of_closed_engines_are_refused(engine: Engine) -> None:
+    with Engine() as other:
+        foreign = other.session()
+        with pytest.raises(ds4py.RequestError, match="the session is of another engine"):
+            engine.chat(ASK, session=foreign)
+        closed = other.session()
+        closed.close()
+        with pytest.raises(ds4py.RequestError, match="this session is closed"):
+            other.complete("x", session=closed)
+    for session in (foreign, None):
+        with pytest.raises(ds4py.RequestError, match="this engine is closed"):
+            other.complete("x", session=session)
+    foreign.close()
 
 
 def test_cancelled_streams_give_their_session_back(engine: Engine) -> None:

@@ -349,10 +349,23 @@ def test_a_new_folder_is_the_users_alone(engine: Engine, tmp_path: Path) -> None
     assert (tmp_path / "states").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(engine: Engine, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_refused_at_the_start(engine: Engine, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
-    pool(engine, sessions=1, cache_dir=file / "folder")
+    for folder in (file, file / "folder"):
+        with pytest.raises(ds4py.RequestError, match=r"cache_dir .*file.*: .*: name a folder"):
+            SessionPool(engine, cache_dir=folder)
+        with pytest.raises(ds4py.RequestError, match="cache_dir"):
+            Engine(cache_dir=folder)
+    SessionPool(engine, cache_dir=tmp_path / "new" / "folder").close()
+    assert files(tmp_path / "new" / "folder") == []
+
+
+def test_a_folder_that_goes_away_later_is_no_error(engine: Engine, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    pool(engine, sessions=1, cache_dir=folder)
+    folder.rmdir()
+    folder.write_text("")
     talk = words(100)
     assert answer(engine, talk)[0] == alone(engine, talk)
     assert answer(engine, words(100))[1] == 0

@@ -1,5 +1,6 @@
 """Prompts that begin as earlier ones did are not evaluated again: sessions, live and on disk, that are shared."""
 
+from ds4py.reuse.disk import prepared
 from ds4py.reuse.pool import DEFAULT_CACHE_BYTES, Lease, SessionPool, check_length
 from ds4py.reuse.prefix import Lent, common_prefix, resume, turn_marks
 
@@ -10,6 +11,7 @@ __all__ = [
     "SessionPool",
     "check_length",
     "common_prefix",
+    "prepared",
     "resume",
     "turn_marks",
 ]

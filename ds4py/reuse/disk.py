@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import tempfile
 import time
 import uuid
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ds4py import _native
-from ds4py.errors import Error, FormatError
+from ds4py.errors import Error, FormatError, RequestError
 from ds4py.reuse.prefix import Ids, common_prefix
 
 if TYPE_CHECKING:
@@ -52,11 +53,12 @@ class StateCache:
 
     A file's name says what it is bound to: model, drafter, KV type, device, build. So files of other engines and
     builds are never looked at, and only removed as the longest unused. What cannot be read is as if it were not there,
-    and is removed; what cannot be written is not kept. Neither is an error.
+    and is removed; what cannot be written is not kept. Neither is an error, but a folder that is of no use from the
+    start is: RequestError.
     """
 
     def __init__(self, folder: str | os.PathLike[str], limit: int, identity: dict[str, str | int]) -> None:
-        self.folder = Path(folder)
+        self.folder = prepared(folder)
         self._limit = limit
         self._identity = digest(json.dumps(identity, sort_keys=True).encode())
         self._seen: dict[tuple[str, int, int], Saved] = {}
@@ -86,7 +88,7 @@ class StateCache:
         name = f"{self._identity}-{digest(session.history().tobytes())}{ENDING}"
         temporary = self.folder / f"{uuid.uuid4().hex}{UNFINISHED}"
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # conversations are nobody else's business
+            made(self.folder)
             session.save(temporary, checkpoints=checkpoints)
             os.replace(temporary, self.folder / name)
         except (Error, OSError) as error:
@@ -141,6 +143,25 @@ class StateCache:
         log.info("%s is removed: %s", path, why)
         with suppress(OSError):
             path.unlink()
+
+
+def prepared(folder: str | os.PathLike[str]) -> Path:
+    """A folder for a `StateCache`, made where it is missing. RequestError where no file can be written there."""
+    path = Path(folder)
+    try:
+        made(path)
+        with tempfile.TemporaryFile(dir=path):  # permissions alone do not tell: the file system may be read-only
+            pass
+    except OSError as error:
+        raise RequestError(
+            f"cache_dir {path}: {error.strerror}: name a folder that can be made and written, or none"
+        ) from error
+    return path
+
+
+def made(folder: Path) -> None:
+    """Makes a folder where it is missing; conversations are nobody else's business."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def digest(data: bytes) -> str:

@@ -94,7 +94,7 @@ class SessionPool:
         cache_dir: folder of sessions that were put away; None has none. Several processes may share it.
         cache_bytes: what its files may take; those that were not used for the longest time go.
 
-    Raises RequestError for a number of sessions that is no number of them.
+    Raises RequestError for a number of sessions that is no number of them, and a `cache_dir` that cannot be written.
     """
 
     def __init__(
