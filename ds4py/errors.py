@@ -8,7 +8,20 @@ both the C++ and the Python side.
 
 from ds4py._native import BackendError, Cancelled, Error, FormatError, PairError, RequestError
 
-__all__ = ["BackendError", "Cancelled", "Error", "FormatError", "PairError", "RequestError", "UnprovenDevice"]
+__all__ = [
+    "BackendError",
+    "Cancelled",
+    "Error",
+    "FormatError",
+    "PairError",
+    "PromptTooLong",
+    "RequestError",
+    "UnprovenDevice",
+]
+
+
+class PromptTooLong(RequestError):
+    """A prompt that leaves no room for an answer in its context."""
 
 
 class UnprovenDevice(UserWarning):

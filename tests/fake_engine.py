@@ -10,7 +10,7 @@ from typing import Any
 
 from ds4py import ChatPiece, Usage
 from ds4py.chat.reply import Content, Event
-from ds4py.errors import Cancelled, RequestError
+from ds4py.errors import Cancelled, PromptTooLong
 from ds4py.logprobs import TokenLogprobs
 from ds4py.stats import Stats
 
@@ -64,7 +64,7 @@ class FakeEngine:
 
     def _stream(self, tokens: int, options: dict[str, Any]) -> FakeStream:
         if tokens >= self.pool.context:
-            raise RequestError(f"the prompt has {tokens} tokens, and the context is {self.pool.context}")
+            raise PromptTooLong(f"the prompt has {tokens} tokens, and the context is {self.pool.context}")
         return FakeStream(self, Usage(tokens, cached_tokens=tokens // 2), options)
 
 

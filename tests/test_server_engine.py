@@ -71,6 +71,36 @@ def test_all_endpoints_say_the_same(client: openai.OpenAI, claude: anthropic.Ant
     assert chat.choices[0].finish_reason == "length" and message.stop_reason == "max_tokens"
 
 
+def test_tokens_are_counted_without_an_answer(server: Live, claude: anthropic.Anthropic) -> None:
+    tool: Any = {"name": "weather", "description": "The weather", "input_schema": {"type": "object", "properties": {}}}
+    thinking: Any = {"type": "enabled", "budget_tokens": 1024}
+    for more in ({}, {"system": "Be brief."}, {"tools": [tool]}, {"thinking": thinking}):
+        asked: Any = {"model": NAME, "messages": HI, **more}
+        usage = claude.messages.create(**asked, max_tokens=1).usage
+        generated = server.metric("generated_tokens_total")
+        counted = claude.messages.count_tokens(**asked).input_tokens
+        assert counted == usage.input_tokens + (usage.cache_read_input_tokens or 0)
+        assert server.metric("generated_tokens_total") == generated
+    long: Any = [{"role": "user", "content": "word " * 20000}]  # more than the context, which is what one asks for
+    assert claude.messages.count_tokens(model=NAME, messages=long).input_tokens > 20000
+    with pytest.raises(anthropic.NotFoundError, match="'other' is not served here"):
+        claude.messages.count_tokens(model="other", messages=HI)
+    with pytest.raises(anthropic.BadRequestError, match="temperature: this field is not supported"):
+        claude.messages.count_tokens(model=NAME, messages=HI, extra_body={"temperature": 1})
+
+
+def test_a_prompt_that_is_too_long(client: openai.OpenAI, claude: anthropic.Anthropic) -> None:
+    long: Any = [{"role": "user", "content": "word " * 20000}]
+    said = r"the prompt has \d{5,} tokens, and the context of \d+ leaves no room"
+    with pytest.raises(openai.BadRequestError, match=said) as caught:
+        client.chat.completions.create(model=NAME, messages=long)
+    assert caught.value.code == "context_length_exceeded"
+    with pytest.raises(anthropic.BadRequestError, match=said) as refused:
+        claude.messages.create(model=NAME, messages=long, max_tokens=5)
+    body: Any = refused.value.body
+    assert body["error"].keys() == {"type", "message"} and body["error"]["type"] == "invalid_request_error"
+
+
 def test_the_second_turn_is_not_evaluated_again(client: openai.OpenAI, claude: anthropic.Anthropic) -> None:
     first = client.chat.completions.create(model=NAME, messages=HI, max_tokens=20, seed=1)
     said = first.choices[0].message

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from ds4py.errors import RequestError
+from ds4py.errors import PromptTooLong, RequestError
 from ds4py.reuse.disk import StateCache
 from ds4py.reuse.prefix import SHARED, Ids, Progress, held, resume, reusable
 
@@ -240,11 +240,11 @@ def identity(engine: Engine, kv_dtype: str) -> dict[str, str | int]:
 
 
 def check_length(ids: Ids, context: int) -> None:
-    """Raises RequestError unless a prompt is something and leaves room for an answer."""
+    """Raises RequestError unless a prompt is something, PromptTooLong unless it leaves room for an answer."""
     if not len(ids):
         raise RequestError("the prompt is empty: give at least one token")
     if len(ids) >= context:
-        raise RequestError(
+        raise PromptTooLong(
             f"the prompt has {len(ids)} tokens, and the context of {context} leaves no room for an answer: "
             "shorten it, or use a larger context"
         )

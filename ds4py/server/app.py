@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -14,7 +15,7 @@ from starlette.types import ASGIApp
 import ds4py
 from ds4py.server.answer import JsonResponse
 from ds4py.server.anthropic.answer import MessageAnswer
-from ds4py.server.anthropic.messages import MessagesRequest
+from ds4py.server.anthropic.messages import MessagesRequest, PromptRequest
 from ds4py.server.errors import ApiError, api_error, body_for
 from ds4py.server.fields import check_model
 from ds4py.server.guard import Guard
@@ -29,10 +30,13 @@ from ds4py.server.validation import validation_error
 
 Json = dict[str, Any]
 
-ANSWERS: dict[int | str, Json] = {
-    200: {"description": "The answer; a stream of events with `stream: true`", "content": {"text/event-stream": {}}},
+REFUSALS: dict[int | str, Json] = {
     "4XX": {"description": "The request is refused; the message names the field"},
     503: {"description": "The model is loading, or the server stops"},
+}
+ANSWERS: dict[int | str, Json] = {
+    200: {"description": "The answer; a stream of events with `stream: true`", "content": {"text/event-stream": {}}},
+    **REFUSALS,
 }
 
 
@@ -42,6 +46,7 @@ def build(service: Service) -> tuple[FastAPI, ASGIApp]:
     for kind in (HTTPException, RequestValidationError, ds4py.Error, MemoryError, Exception):
         app.add_exception_handler(kind, on_error)
     add_generation(app, service)
+    add_counting(app, service)
     add_models(app, service)
     add_state(app, service)
     guarded: ASGIApp = Guard(app, service.options, service.metrics)
@@ -98,6 +103,17 @@ def add_generation(app: FastAPI, service: Service) -> None:
         """Answers a conversation (Anthropic)."""
         answer = MessageAnswer(model_of(service, body.model))
         return await service.answer(request, body.asked(), answer, stream=bool(body.stream))
+
+
+def add_counting(app: FastAPI, service: Service) -> None:
+    """Adds what tells how long a prompt is."""
+
+    @app.post("/v1/messages/count_tokens", responses=REFUSALS)
+    async def count_tokens(body: PromptRequest) -> Json:
+        """Counts the tokens of a conversation's prompt, those in the cache included (Anthropic)."""
+        model_of(service, body.model)
+        ids = await asyncio.to_thread(body.asked().prompt_ids, service.engine.tokenizer)
+        return {"input_tokens": len(ids)}
 
 
 def add_models(app: FastAPI, service: Service) -> None:

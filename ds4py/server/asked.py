@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ds4py import Sampling, grammar
+from ds4py.chat import encode_chat
 
 if TYPE_CHECKING:
     from ds4py import Engine, Tokenizer
@@ -63,6 +64,11 @@ class Asked:
             return engine.complete(self.prompt, **options)
         assert self.messages is not None
         return engine.chat(self.messages, tools=self.tools, thinking=self.thinking, effort=self.effort, **options)
+
+    def prompt_ids(self, tokenizer: Tokenizer) -> Sequence[int]:
+        """The ids of the prompt of a conversation, however long it is. Raises RequestError."""
+        assert self.messages is not None
+        return encode_chat(tokenizer, self.messages, tools=self.tools, thinking=self.thinking, effort=self.effort)
 
     def _constraint(self, tokenizer: Tokenizer) -> Constraint | None:
         """What the answer is held to; what is thought before it is free."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from starlette.exceptions import HTTPException
 
-from ds4py.errors import BackendError, Cancelled, RequestError
+from ds4py.errors import BackendError, Cancelled, PromptTooLong, RequestError
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,8 @@ def api_error(error: BaseException) -> ApiError:
     if isinstance(error, HTTPException):
         return ApiError(error.status_code, str(error.detail))
     if isinstance(error, RequestError):
-        return ApiError(400, str(error), param=field_named(str(error)))
+        code = "context_length_exceeded" if isinstance(error, PromptTooLong) else None
+        return ApiError(400, str(error), param=field_named(str(error)), code=code)
     if isinstance(error, Cancelled):
         return ApiError(503, "the server is stopping", retry_after=10)
     if isinstance(error, (BackendError, MemoryError)):

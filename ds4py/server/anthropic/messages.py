@@ -1,8 +1,9 @@
-"""POST /v1/messages: the request."""
+"""POST /v1/messages and /v1/messages/count_tokens: the requests."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field
@@ -185,24 +186,19 @@ class Metadata(Fields):
     user_id: str | None = None
 
 
-class MessagesRequest(PolicyFields):
-    """The body of POST /v1/messages."""
+class PromptRequest(Fields):
+    """The body of POST /v1/messages/count_tokens: what a prompt is made of."""
 
     messages: Annotated[Some[Annotated[UserTurn | AssistantTurn, Discriminator("role")]], Field(min_length=1)]
-    max_tokens: Annotated[int, Field(ge=1)]
     model: str | None = None
     system: str | Some[TextBlock] | None = None
-    stream: bool | None = None
-    stop_sequences: Stops | None = None
     tools: Some[Tool] | None = None
     tool_choice: Annotated[AutoChoice | AnyChoice | OneChoice | NoChoice, Discriminator("type")] | None = None
     thinking: Annotated[Disabled | Enabled | Adaptive, Discriminator("type")] | None = None
     output_config: OutputConfig | None = None
 
-    service_tier: Literal["auto", "standard_only"] | None = None
     speed: Literal["standard"] | None = None
 
-    metadata: Metadata | None = None
     cache_control: CacheControl | None = None
 
     def asked(self) -> Asked:
@@ -221,9 +217,6 @@ class MessagesRequest(PolicyFields):
             effort=config.effort if self._thinks() else None,
             format=form,
             format_field="output_config.format",
-            sampling=self.policy(),
-            max_tokens=self.max_tokens,
-            stop=tuple(self.stop_sequences or ()),
         )
 
     def _forced(self, tools: list[Json]) -> Forced | None:
@@ -239,6 +232,23 @@ class MessagesRequest(PolicyFields):
     def _conversation(self) -> list[Json]:
         system = [] if self.system is None else [{"role": "system", "content": joined(self.system)}]
         return system + [message for turn in self.messages for message in turn.plain()]
+
+
+class MessagesRequest(PromptRequest, PolicyFields):
+    """The body of POST /v1/messages."""
+
+    max_tokens: Annotated[int, Field(ge=1)]
+    stream: bool | None = None
+    stop_sequences: Stops | None = None
+
+    service_tier: Literal["auto", "standard_only"] | None = None
+
+    metadata: Metadata | None = None
+
+    def asked(self) -> Asked:
+        """What it asks of the engine. Raises ApiError for fields that contradict each other."""
+        stop = tuple(self.stop_sequences or ())
+        return replace(super().asked(), sampling=self.policy(), max_tokens=self.max_tokens, stop=stop)
 
 
 def joined(content: str | list[TextBlock] | None) -> str:
