@@ -72,8 +72,8 @@ class Engine(StaysInProcess):
     Raises:
         FormatError: a file is damaged, not a DeepSeek-V4 target or not a DSpark drafter.
         PairError: target and drafter do not fit together.
-        RequestError: the device or an argument does not exist, `cache_dir` cannot be written, or a packed file is opened
-            where the CPU's own kernels do not compute.
+        RequestError: the device or an argument does not exist, `cache_dir` cannot be written, or a packed file is
+            opened where the CPU's own kernels do not compute.
         BackendError: a device has no room (with what would fit; "auto" takes that by itself), or a remote one does not
             answer.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 
@@ -19,7 +20,12 @@ installed = pytest.mark.skipif(
 def run(*command: object) -> str:
     """What Python prints when given these arguments; its errors fail the test with llama.cpp's own words."""
     done = subprocess.run(
-        [sys.executable, "-P", *map(str, command)], capture_output=True, encoding="utf-8", errors="replace", timeout=300
+        [sys.executable, *map(str, command)],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=300,
+        cwd=os.sep,  # nothing that it imports lies there
     )
     if done.returncode == UNSUITABLE:
         pytest.skip(done.stderr.strip().splitlines()[-1])

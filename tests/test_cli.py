@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import ds4py
+from ds4py.cli import build_parser
 
 GOLDEN = Path(__file__).parent / "golden"
 TARGET = GOLDEN / "tiny-target-f32.gguf"
@@ -470,6 +471,14 @@ class TestFirstSteps:
         project = (Path(__file__).parent.parent / "pyproject.toml").read_text()
         version = re.search(r'^version = "(.+)"$', project, re.MULTILINE)[1]
         assert re.fullmatch(rf"ds4py {re.escape(version)} \(([0-9a-f]{{7,}}|unknown)\)\n", cli("--version").stdout)
+
+
+def test_whole_numbers_are_n_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        build_parser().parse_args(["generate", "--help"])
+    shown = capsys.readouterr().out
+    for flag in ("--top-k N ", "--seed N ", "--repeat-last-n N ", "--top-p X "):
+        assert f"  {flag}" in shown
 
 
 def test_the_help_imports_nothing_that_takes_long() -> None:

@@ -353,7 +353,7 @@ def test_a_folder_that_cannot_be_written_is_refused_at_the_start(engine: Engine,
     file = tmp_path / "file"
     file.write_text("")
     for folder in (file, file / "folder"):
-        with pytest.raises(ds4py.RequestError, match=r"cache_dir .*file.*: .*: name a folder"):
+        with pytest.raises(ds4py.RequestError, match=r"\(cache_dir\), .*file.*: .*: name a folder"):
             SessionPool(engine, cache_dir=folder)
         with pytest.raises(ds4py.RequestError, match="cache_dir"):
             Engine(cache_dir=folder)

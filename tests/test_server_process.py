@@ -97,6 +97,22 @@ def test_a_model_that_is_none() -> None:
     assert err.splitlines()[-1].startswith("ds4py: error: ")
 
 
+@pytest.mark.parametrize(
+    ("flag", "name", "code", "words"),
+    [
+        ("-m", "missing.gguf", 1, r"missing.gguf: No such file or directory"),
+        ("-md", "missing.gguf", 1, r"missing.gguf: No such file or directory"),
+        ("--cache-dir", "file/folder", 2, r"\(cache_dir\), .*folder: Not a directory: name a folder"),
+    ],
+)
+def test_paths_are_looked_at_before_it_listens(tmp_path: Path, flag: str, name: str, code: int, words: str) -> None:
+    (tmp_path / "file").touch()
+    with serve("--port", "0", flag, str(tmp_path / name)) as process:
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == code
+    assert re.fullmatch(f"ds4py: error: .*{words}.*\n", err)
+
+
 def test_a_context_beyond_the_models() -> None:
     with serve("--port", "0", "-c", "9999999") as process:
         _, err = process.communicate(timeout=20)

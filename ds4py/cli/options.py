@@ -226,22 +226,23 @@ def add_sampling_flags(parser: argparse.ArgumentParser) -> None:
     """Adds the sampling policy; flags that are not given keep the defaults of `ds4py.Sampling`."""
     group = parser.add_argument_group("sampling")
 
-    def add(flag: str, name: str, kind: Any, text: str) -> None:
-        group.add_argument(flag, dest=name, type=kind, metavar="X", help=text)
+    def add(flag: str, name: str, kind: Any, text: str, metavar: str = "X") -> None:
+        group.add_argument(flag, dest=name, type=kind, metavar=metavar, help=text)
 
     add("--temp", "temperature", number(float, 0), "temperature; 0 is greedy (default: 1)")
-    add("--top-k", "top_k", number(int, 0), "keep the k likeliest tokens (default: 0, off)")
+    add("--top-k", "top_k", number(int, 0), "keep the k likeliest tokens (default: 0, off)", "N")
     add("--top-p", "top_p", number(float, 0, 1), "keep the likeliest tokens that reach p (default: 1, off)")
     add("--min-p", "min_p", number(float, 0, 1), "drop tokens under p times the likeliest (default: 0, off)")
     add("--repeat-penalty", "repetition_penalty", number(float, 0), "divide logits of seen tokens (default: 1, off)")
     add("--presence-penalty", "presence_penalty", number(float), "subtract once per seen token (default: 0)")
     add("--frequency-penalty", "frequency_penalty", number(float), "subtract per occurrence (default: 0)")
-    add("--repeat-last-n", "penalty_last_n", number(int, -1), "tokens that count as seen (default: -1, all)")
+    add("--repeat-last-n", "penalty_last_n", number(int, -1), "tokens that count as seen (default: -1, all)", "N")
     add(
         "--seed",
         "seed",
         number(int, 0, 2**64 - 1),
         "seed of the draws (default: a new one, which is reported); repeats a text unless width or draft is auto",
+        "N",
     )
 
 

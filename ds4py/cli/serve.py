@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ds4py.cli import exits
-from ds4py.cli.model import note, open_engine
+from ds4py.cli.model import note, open_engine, require_file
 from ds4py.cli.options import (
     add_command,
     add_drafting_flags,
@@ -117,6 +117,8 @@ def run(args: argparse.Namespace) -> int:
     if sessions < args.parallel:
         raise exits.UsageError(f"--sessions {sessions} is less than --parallel {args.parallel}")
 
+    check_paths(args)
+
     def load(progress: Callable[[float], None]) -> "Engine":
         from ds4py.reuse import SessionPool
 
@@ -134,6 +136,17 @@ def run(args: argparse.Namespace) -> int:
 
     serve(options(args), load, lambda text: note(args, text))
     return exits.OK
+
+
+def check_paths(args: argparse.Namespace) -> None:
+    """Raises OSError or RequestError for what is not there, or cannot be written, before anything listens."""
+    from ds4py.reuse import prepared
+
+    for file in (args.model, args.drafter):
+        if file is not None:
+            require_file(file)
+    if args.cache_dir is not None:
+        prepared(args.cache_dir)
 
 
 def require_server() -> "Callable[..., None]":

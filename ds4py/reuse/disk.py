@@ -154,7 +154,8 @@ def prepared(folder: str | os.PathLike[str]) -> Path:
             pass
     except OSError as error:
         raise RequestError(
-            f"cache_dir {path}: {error.strerror}: name a folder that can be made and written, or none"
+            f"the folder of kept sessions (cache_dir), {path}: {error.strerror}: "
+            "name a folder that can be made and written, or none"
         ) from error
     return path
 
