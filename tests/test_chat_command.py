@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from generating import GREEDY
+from gguf_tools import GOLDEN
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
@@ -28,6 +29,10 @@ from ds4py.cli.repl.screen import Screen
 from ds4py.cli.repl.talk import Talk
 from ds4py.errors import RequestError
 
+EFFORT_TEMPLATE = (
+    "{{ bos_token }}{% if reasoning_effort is defined %}Effort: {{ reasoning_effort }}. {% endif %}"
+    "{{ messages[0].content }}"
+)
 COMMAND = [sys.executable, "-m", "ds4py", "chat"]
 
 
@@ -162,8 +167,34 @@ def test_commands(talk: Talk, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         assert words in found
     history = talk.session.history().tolist()
     conversation(talk, "/undo", "/nothink", "/system Be long.", f"/load {state}", "/quit", "never said")
-    assert not talk.thinking and talk.system == "Be long."
+    assert not talk.thinking and talk.system == "Be brief."  # that of what was loaded
     assert talk.session.history().tolist() == history
+
+
+@pytest.mark.parametrize("system", [None, "Be brief </think>."])
+@pytest.mark.parametrize("effort", [None, "high", "max"])
+def test_what_is_loaded_brings_its_system_text(
+    embedded: ds4py.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str | None, effort: str | None
+) -> None:
+    monkeypatch.setattr(ds4py.Tokenizer, "chat_template", EFFORT_TEMPLATE)
+    saved = Talk(embedded, embedded.session(context=512), system=system, thinking=True, effort=effort)
+    said(saved, "Hi", 4)
+    saved.save(str(tmp_path / "state"))
+    loaded = Talk(embedded, embedded.session(context=64), system="Other.", thinking=True, effort=effort)
+    loaded.load(str(tmp_path / "state"))
+    assert loaded.system == system
+    assert loaded.undo()
+    assert loaded.turn("Hi") == saved.session.history()[: len(loaded.turn("Hi"))].tolist()
+    for each in (saved, loaded):
+        each.session.close()
+
+
+def test_a_vocabulary_without_chats_is_refused_at_the_start(tmp_path: Path) -> None:
+    model = GOLDEN / "tiny-target-f32.gguf"
+    done = subprocess.run([*COMMAND, "-q", "-m", model], input=b"Hi\n", capture_output=True, cwd=tmp_path, timeout=120)
+    assert (done.returncode, done.stdout) == (2, b"")
+    (line,) = done.stderr.decode().splitlines()
+    assert "vocabulary lacks <｜" in line and line.endswith("continue plain text with ds4py generate")
 
 
 @pytest.mark.parametrize(
@@ -274,9 +305,17 @@ def test_a_pipe(tmp_path: Path) -> None:
     flags = ["-n", "5", "--seed", "1", "--think", "--draft", "lookup"]
     done = subprocess.run([*COMMAND, *flags], input=lines.encode(), capture_output=True, cwd=tmp_path, timeout=120)
     out, err = done.stdout.decode(), done.stderr.decode()
-    assert done.returncode == 0, err
+    assert done.returncode == 1, err  # for /nope
     assert out.startswith("<think>\n") and "</think>\n" in out and "\x1b" not in out
     assert "there is no /nope" in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize(("lines", "code"), [("Hi\n/quit\n/nope\n", 0), ("Hi\n" + "word " * 300, 1)])
+def test_a_pipe_says_whether_all_was_done(tmp_path: Path, lines: str, code: int) -> None:
+    flags = ["-q", "-n", "4", "-c", "128"]
+    done = subprocess.run([*COMMAND, *flags], input=lines.encode(), capture_output=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == code, done.stderr
+    assert done.stdout.strip()
 
 
 def test_a_reader_that_goes_away(tmp_path: Path) -> None:

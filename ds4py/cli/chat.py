@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 A conversation with the model: answers go to standard output as they are made, everything else to standard error.
 /help lists the commands. Ctrl-C stops an answer and keeps what was said so far; Ctrl-D at the empty prompt leaves.
-Where standard input is no terminal, each of its lines is a message, and the output is plain text."""
+Where standard input is no terminal, each of its lines is a message, the output is plain text, and the exit code is 1 if
+a line could not be answered or carried out."""
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -67,15 +68,21 @@ def run(args: argparse.Namespace) -> int:
         session = engine.session(context=args.context, kv_dtype=args.kv_dtype)
         talk = Talk(engine, session, system=args.system, thinking=args.think, effort=args.effort)
         try:
-            converse(entered(args, talk), talk, Commands(talk, args), Screen(), args, sampling)
+            talk.check()
+            done = converse(entered(args, talk), talk, Commands(talk, args), Screen(), args, sampling)
         finally:
             talk.session.close()
-    return exits.OK
+    return exits.OK if done or at_terminal() else exits.RUN_TIME
+
+
+def at_terminal() -> bool:
+    """Whether a person types, and sees what is said."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def entered(args: argparse.Namespace, talk: "Talk") -> Iterable[str]:
     """The messages: from the keyboard, or the lines of standard input."""
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if at_terminal():
         from ds4py.cli.repl.keyboard import messages
 
         note(args, "/help lists the commands")
@@ -91,13 +98,14 @@ def converse(
     screen: "Screen",
     args: argparse.Namespace,
     sampling: "Sampling",
-) -> None:
+) -> bool:
     """Answers messages and runs commands; whatever cannot be done is said, and the conversation goes on.
 
-    Raises the OSError of standard output: there is nobody to go on for.
+    Returns whether all could be done. Raises the OSError of standard output: there is nobody to go on for.
     """
     from ds4py.cli.repl.commands import Quit
 
+    done = True
     for text in messages:
         try:
             if text.startswith("/"):
@@ -105,9 +113,11 @@ def converse(
             elif text.strip():
                 answer(commands.message(text), talk, screen, args, sampling)
         except Quit:
-            return
+            break
         except (Error, exits.UsageError) as error:
+            done = False
             print(f"ds4py: {error}", file=sys.stderr, flush=True)
+    return done
 
 
 def answer(text: str, talk: "Talk", screen: "Screen", args: argparse.Namespace, sampling: "Sampling") -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
-from ds4py.chat import Event, ReplyParser, encode_chat, encode_turn
-from ds4py.chat.markers import END_THINK, EOS, THINK, USER
-from ds4py.errors import RequestError
+from ds4py.chat import ChatTemplate, Event, ReplyParser, encode_chat, encode_turn
+from ds4py.chat.markers import ASSISTANT, BOS, END_THINK, EOS, THINK, USER
+from ds4py.chat.template import EFFORTS
+from ds4py.errors import FormatError, RequestError
 
 if TYPE_CHECKING:
-    from ds4py import Engine, Session
+    from ds4py import Engine, Session, Tokenizer
+
+MARKERS: Final = (BOS, USER, ASSISTANT, THINK, END_THINK, EOS)
+"""What any turn may need."""
 
 
 class Talk:
@@ -34,6 +39,15 @@ class Talk:
         self.system = system
         self.thinking = thinking
         self.effort = effort
+
+    def check(self) -> None:
+        """Raises RequestError for a vocabulary without the tokens of a chat, and for an effort that there is not."""
+        if missing := [each for each in MARKERS if self._engine.tokenizer.token_id(each) is None]:
+            raise RequestError(
+                f"this model's vocabulary lacks {', '.join(missing)}, which a chat needs: continue plain text with "
+                "ds4py generate"
+            )
+        self.turn("")
 
     def say(self, text: str, **options: Any) -> Iterator[Event]:
         """The events of the answer to a message; `options` are those of `Session.generate`.
@@ -83,6 +97,20 @@ class Talk:
         loaded = self._engine.load_session(path)
         self.session.close()
         self.session = loaded
+        self.system = system_of(self._engine.tokenizer, loaded.history().tolist())
+
+
+def system_of(tokenizer: Tokenizer, tokens: list[int]) -> str | None:
+    """The system text of a conversation, without the words for an effort before it; None where it has none."""
+    user = tokenizer.token_id(USER)
+    if user not in tokens:
+        return None
+    text = tokenizer.decode(tokens[1 : tokens.index(user)])
+    if tokenizer.chat_template is not None:
+        with suppress(RequestError, FormatError):  # it knows no effort, so there are no words for one
+            for level in EFFORTS:
+                text = text.removeprefix(ChatTemplate(tokenizer.chat_template).effort(level))
+    return text or None
 
 
 def last(tokens: list[int], token: int | None) -> int:
