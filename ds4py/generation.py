@@ -60,13 +60,17 @@ class Text:
         `last` ends the text with them.
         """
         text = ""
-        for i, token in enumerate(tokens):
+        may_stop = self._stops.sought or not self._stop_ids.isdisjoint(tokens)
+        for i, token in enumerate(tokens if may_stop else ()):
             if token in self._stop_ids:
                 return Piece(text + self._flush(), tuple(tokens[:i]), "stop")
-            text += self._show(token)
+            text += self._show((token,))
             if self._stops.found:
                 self.kept = self._kept_before_stop()
                 return Piece(text, tuple(tokens[: i + 1]), "stop", stop_string=self._stops.found)
+            self.kept = len(self._tokens)
+        if not may_stop:
+            text = self._show(tokens)
             self.kept = len(self._tokens)
         if last:
             return Piece(text + self._flush(), tuple(tokens), "stop")
@@ -74,9 +78,9 @@ class Text:
             return Piece(text, tuple(tokens))
         return Piece(text + self._flush(), tuple(tokens), "length")
 
-    def _show(self, token: int) -> str:
-        self._tokens.append(token)
-        text = self._stops.push(self._decoder.push((token,)))
+    def _show(self, tokens: Sequence[int]) -> str:
+        self._tokens += tokens
+        text = self._stops.push(self._decoder.push(tokens))
         self._shown.append(text)
         return text
 

@@ -23,6 +23,11 @@ class StopStrings:
         self.found = ""
         """The stop string that is complete."""
 
+    @property
+    def sought(self) -> bool:
+        """Whether there are any."""
+        return bool(self._stops)
+
     def push(self, text: str) -> str:
         """Text that may be shown now; sets `found` when a stop string is complete (it is not shown)."""
         if not self._stops:

@@ -54,7 +54,7 @@ def calls(pieces: Iterator[Piece]) -> float:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
-@pytest.mark.parametrize(("width", "most"), [(0, 125), (5, 290)])
+@pytest.mark.parametrize(("width", "most"), [(0, 125), (5, 250)])
 def test_a_cycle_calls_few_functions(session: Session, temperature: float, width: int, most: int) -> None:
     assert calls(warm(session, temperature, width)) <= most
 

@@ -38,18 +38,15 @@ class Proposed(NamedTuple):
         draft: the admitted proposals.
         whole: all that were drafted; None where nobody was asked.
         by: who promised most, and what; None where nobody was asked.
+        asked: who drafted; None where nobody did.
         seconds: of drafting.
     """
 
     draft: Draft = NOTHING
     whole: Draft | None = None
     by: Candidate | None = None
+    asked: Proposer | None = None
     seconds: float = 0.0
-
-    @property
-    def asked(self) -> Proposer | None:
-        """Who drafted; None where nobody did."""
-        return self.by.proposer if self.by and self.whole is not None else None
 
 
 NOBODY = Proposed()
@@ -93,11 +90,14 @@ class Loop:
         if self._session.anchor is None:  # after a prompt its logits are there, and need no forward
             return self._emitted([self._first()])
         proposed = self._propose(remaining - 1)
-        wanted, judged = self._within_grammar(proposed.draft)
+        wanted = judged = proposed.draft
+        if guide := self._request.guide:
+            wanted, judged = self._within_grammar(wanted)
         started = time.perf_counter()
         logits = self._verify(wanted)
         verified = time.perf_counter()
-        rows, masked = self._masked(logits, judged), time.perf_counter()
+        rows = guide.rows(logits, len(judged)) if guide and logits is not None else logits
+        masked = time.perf_counter()
         accepted, token = self._accept(rows, judged)
         cycle = self._cycle(proposed, len(wanted), accepted, verified - started, time.perf_counter() - masked)
         tokens = [*judged.tokens[:accepted].tolist(), token]
@@ -124,14 +124,9 @@ class Loop:
 
     def _within_grammar(self, draft: Draft) -> tuple[Draft, Draft]:
         """The proposals that are to be verified, and those to be judged: these, and the first that is not allowed."""
-        if self._request.guide is None:
-            return draft, draft
+        assert self._request.guide
         allowed = self._request.guide.allowed(draft.tokens)
         return draft.first(allowed), draft.first(allowed + 1)
-
-    def _masked(self, logits: Floats | None, judged: Draft) -> Floats | None:
-        guide = self._request.guide
-        return logits if guide is None or logits is None else guide.rows(logits, len(judged))
 
     def _emitted(self, tokens: list[int]) -> list[int]:
         """The same; a grammar follows them."""
@@ -157,7 +152,7 @@ class Loop:
         if draft.confidence is not None:
             calibrated = by.proposer.calibrated(draft.confidence.tolist())
             draft = draft.first(self._width.admit(by.offer, calibrated))
-        return Proposed(draft, whole, by, time.perf_counter() - started)
+        return Proposed(draft, whole, by, by.proposer, time.perf_counter() - started)
 
     def _look_up(self, logits: Floats | None, tokens: Sequence[int]) -> None:
         """What the target made of a cycle's tokens, where that is asked for."""

@@ -22,15 +22,15 @@ LOOKUP_PRIORS = {4: 0.6, 3: 0.5, 2: 0.3}
 
 
 class Proposer(ABC):
-    """A drafter in one request."""
+    """A drafter in one request.
+
+    Attributes:
+        priced_as: the name that its drafts' costs go by; None where they cost nothing.
+    """
 
     def __init__(self, drafter: Drafter) -> None:
         self.drafter = drafter
-
-    @property
-    def priced_as(self) -> str | None:
-        """The name that its drafts' costs go by; None where they cost nothing."""
-        return getattr(self.drafter, "priced_as", self.drafter.name)
+        self.priced_as: str | None = getattr(drafter, "priced_as", drafter.name)
 
     @abstractmethod
     def offer(self, session: Session, costs: Costs, most: int) -> Offer | None:
@@ -111,11 +111,7 @@ class Lookup(Proposer):
         super().__init__(drafter)
         self._by_size = {size: Observed(prior) for size, prior in LOOKUP_PRIORS.items()}
         self._found: tuple[Ids, int] | None = None
-
-    @property
-    def priced_as(self) -> None:
-        """Nothing."""
-        return None
+        self.priced_as = None
 
     def offer(self, session: Session, costs: Costs, most: int) -> Offer | None:
         """By how often endings of this length went on as before."""

@@ -73,7 +73,8 @@ class Confident:
     def of(self, confidence: Sequence[float]) -> list[float]:
         """A block's confidences, calibrated."""
         odds = math.exp(self._shift)
-        return [min(odds * each / (odds * each + 1 - each), SUREST) for each in confidence]
+        shifted = [odds * each / (odds * each + 1 - each) for each in confidence]
+        return [each if each < SUREST else SUREST for each in shifted]
 
     def expected(self, count: int) -> list[float]:
         """The averages for `count` proposals; a position that no block had is like the one before it."""
