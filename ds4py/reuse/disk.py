@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import re
-import tempfile
 import time
 import uuid
 from collections.abc import Sequence
@@ -150,8 +149,9 @@ def prepared(folder: str | os.PathLike[str]) -> Path:
     path = Path(folder)
     try:
         made(path)
-        with tempfile.TemporaryFile(dir=path):  # permissions alone do not tell: the file system may be read-only
-            pass
+        probe = path / f"{uuid.uuid4().hex}{UNFINISHED}"
+        probe.touch()  # permissions alone do not tell: the file system may be read-only
+        probe.unlink()
     except OSError as error:
         raise RequestError(
             f"the folder of kept sessions (cache_dir), {path}: {error.strerror}: "
