@@ -64,17 +64,23 @@ nvidia() {
   for architecture in 90 120 121; do cuda $architecture -cubin; done
 }
 
-amd() {
-  local packages=() headers=/usr/include
-  clang=clang++-19
+# What AMD's kernels and the check of Metal's need, Debian's where it is not installed.
+clang=clang++-19 headers=/usr/include
+fetch_clang() {
+  local packages=()
   command -v $clang >/dev/null || packages+=(clang-19)
   command -v ld.lld-19 >/dev/null || packages+=(lld-19)
   [ -e $headers/hip/hip_runtime.h ] || packages+=(libamdhip64-dev)
-  if [ ${#packages[@]} -gt 0 ] && ! unpack_debian "$work/debian" "${packages[@]}"; then
-    echo "HIP: skipped, could not fetch Debian's ${packages[*]}"
+  [ ${#packages[@]} = 0 ] || unpack_debian "$work/debian" "${packages[@]}" ||
+    echo "device kernels: could not fetch Debian's ${packages[*]}"
+  [ -e $headers/hip/hip_runtime.h ] || headers=$work/debian/root$headers
+}
+
+amd() {
+  if ! command -v $clang >/dev/null || ! command -v ld.lld-19 >/dev/null || [ ! -e "$headers/hip/hip_runtime.h" ]; then
+    echo "HIP: skipped, needs $clang, ld.lld-19 and HIP's headers"
     return
   fi
-  [ -e $headers/hip/hip_runtime.h ] || headers=$work/debian/root$headers
   mkdir "$work/include"
   ln -s "$headers/hip" "$work/include/hip" # -isystem must not name /usr/include itself
   amd=("${common[@]}" -Wall -Wextra -Werror -isystem "$work/include")
@@ -105,21 +111,22 @@ metal() {
       xcrun metal -std=metal3.0 -fno-fast-math -Wall -Werror -c "$text" -o "$text.air"
       echo "Metal: ${text##*/} compiles"
     done
-  elif command -v clang++-19 >/dev/null; then
+  elif command -v $clang >/dev/null; then
     for source in native/kernels/metal/*.mm; do
-      clang++-19 -x objective-c++ -fobjc-arc -fblocks -fobjc-runtime=macosx -fsyntax-only -Wall -Wextra -Werror \
+      $clang -x objective-c++ -fobjc-arc -fblocks -fobjc-runtime=macosx -fsyntax-only -Wall -Wextra -Werror \
         "${common[@]}" -Itests/metal_headers -I"$work" "$source"
     done
     for text in "$work"/metal/*.metal; do
-      clang++-19 -x clcpp -cl-std=clc++2021 -cl-no-stdinc -fsyntax-only -Wall -Werror -Wno-unknown-attributes \
+      $clang -x clcpp -cl-std=clc++2021 -cl-no-stdinc -fsyntax-only -Wall -Werror -Wno-unknown-attributes \
         -isystem tests/metal_headers "$text"
     done
     echo "Metal: launcher and kernels agree with declarations of our own; to compile them needs xcrun metal"
   else
-    echo "Metal: skipped, needs xcrun metal or clang++-19"
+    echo "Metal: skipped, needs xcrun metal or $clang"
   fi
 }
 
+fetch_clang
 nvidia >"$work/found.1" 2>&1 &
 amd >"$work/found.2" 2>&1 &
 metal >"$work/found.3" 2>&1 &
