@@ -2,7 +2,7 @@
 
 from ds4py.reuse.disk import prepared
 from ds4py.reuse.pool import DEFAULT_CACHE_BYTES, Lease, SessionPool, check_length
-from ds4py.reuse.prefix import Lent, common_prefix, resume, turn_marks
+from ds4py.reuse.prefix import Lent, resume, turn_marks
 
 __all__ = [
     "DEFAULT_CACHE_BYTES",
@@ -10,7 +10,6 @@ __all__ = [
     "Lent",
     "SessionPool",
     "check_length",
-    "common_prefix",
     "prepared",
     "resume",
     "turn_marks",

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ds4py import _native
+from ds4py.common_prefix import common_prefix
 from ds4py.errors import Error, FormatError, RequestError
-from ds4py.reuse.prefix import Ids, common_prefix
+from ds4py.reuse.prefix import Ids
 
 if TYPE_CHECKING:
     from ds4py.engine import Engine

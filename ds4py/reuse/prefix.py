@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+from ds4py.common_prefix import common_prefix
 
 if TYPE_CHECKING:
     from ds4py.cancelling import Cancel
@@ -17,13 +19,6 @@ SHARED = 16
 
 Ids = npt.NDArray[np.int32]
 Progress = Callable[[int, int], None]
-
-
-def common_prefix(a: Sequence[int] | Ids, b: Sequence[int] | Ids) -> int:
-    """How many tokens two sequences begin with alike."""
-    n = min(len(a), len(b))
-    differing = np.flatnonzero(np.asarray(a[:n]) != np.asarray(b[:n]))
-    return int(differing[0]) if len(differing) else n
 
 
 def turn_marks(ids: Ids, user: int | None) -> list[int]:

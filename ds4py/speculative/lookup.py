@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ds4py.common_prefix import common_prefix
 from ds4py.errors import RequestError
 from ds4py.speculative.draft import Draft, Ids, Request
 
@@ -140,10 +141,3 @@ class Grams:
         for token in tokens:
             key = key << BITS | token
         return key
-
-
-def common_prefix(a: Ids, b: Ids) -> int:
-    """How many tokens two texts begin with alike."""
-    length = min(len(a), len(b))
-    different = np.flatnonzero(a[:length] != b[:length])
-    return int(different[0]) if len(different) else length

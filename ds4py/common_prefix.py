@@ -1,0 +1,15 @@
+"""Where two texts begin to differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+
+def common_prefix(a: Sequence[int] | npt.NDArray[np.int32], b: Sequence[int] | npt.NDArray[np.int32]) -> int:
+    """How many tokens two sequences of ids begin with alike."""
+    n = min(len(a), len(b))
+    differing = np.flatnonzero(np.asarray(a[:n]) != np.asarray(b[:n]))
+    return int(differing[0]) if len(differing) else n
