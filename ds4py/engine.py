@@ -139,7 +139,7 @@ class Engine(StaysInProcess):
         self.name = str(metadata.get("general.name") or os.path.basename(self.path))
         self.tokenizer = Tokenizer.from_metadata(metadata, vocab_size=self.hyperparameters.vocab)
         self.device: str = self._model.device
-        self.placement: str = self._model.placement
+        self.placement: str = self._model.device_map
         for name in self.device.split(","):
             if note := unproven(name, _native.cpu_kernels()[0]):
                 warnings.warn(note, UnprovenDevice, stacklevel=2)

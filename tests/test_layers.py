@@ -12,16 +12,18 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = "native/src/"
 KNOWS = {  # folders of native/src beside one's own
     "machine": set(),
+    "backend": {"machine"},
+    "weights": {"backend", "gguf", "machine", "model"},
     "formats": set(),
     "gguf": set(),
     "sampling": set(),
     "speculation": {"sampling"},
     "ops": set(),
-    "model": {"gguf", "machine"},
-    "drafter": {"gguf", "machine", "model"},
+    "model": {"gguf"},
+    "drafter": {"gguf", "machine", "model", "weights"},
     "state": {"drafter", "model"},
-    "graph": {"model", "ops", "state"},
-    "session": {"drafter", "graph", "machine", "model", "ops", "state"},
+    "graph": {"drafter", "model", "ops", "state", "weights"},
+    "session": {"backend", "drafter", "graph", "machine", "model", "ops", "state", "weights"},
 }
 ABOVE = {  # parts of ds4py that these must not import, types apart
     "speculative": {"engine", "session", "generation", "conversation", "reuse", "server", "cli", "doctor", "profile"},

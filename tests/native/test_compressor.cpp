@@ -77,7 +77,7 @@ struct Rig {
     int64_t size, width;
     std::vector<float> kv, gate, ape, norm;
     test::Store store;
-    ds4::model::Compressor weights;
+    ds4::weights::Compressor weights;
     ds4::state::State state;
     std::vector<std::vector<double>> kappa, gamma;  // of every committed position
 

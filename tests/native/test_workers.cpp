@@ -4,16 +4,16 @@
 #include <chrono>
 #include <thread>
 
+#include "backend/device.h"
+#include "backend/workers.h"
 #include "check.h"
 #include "ggml-cpp.h"
 #include "machine/load.h"
 #include "machine_tree.h"
-#include "model/device.h"
-#include "model/workers.h"
 
 using namespace ds4::machine;
-using ds4::model::share;
-using ds4::model::Workers;
+using ds4::backend::share;
+using ds4::backend::Workers;
 using test::MachineTree;
 
 namespace {
@@ -22,7 +22,7 @@ constexpr size_t kNodes = 8;
 
 /// A graph whose only node counts the threads that compute it.
 struct Counting {
-    ggml_backend_ptr cpu{ggml_backend_dev_init(ds4::model::cpu_device(), nullptr)};
+    ggml_backend_ptr cpu{ggml_backend_dev_init(ds4::backend::cpu_device(), nullptr)};
     ggml_context_ptr ctx{ggml_init({kNodes * ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true})};
     ggml_backend_sched_ptr scheduler;
     ggml_cgraph* graph = ggml_new_graph(ctx.get());

@@ -2,13 +2,13 @@
 
 #include <set>
 
-#include "model/describer.h"
+#include "weights/describer.h"
 
 namespace ds4::drafter {
 
 namespace {
 
-void describe_heads(const model::Describer& in, const Names& names, const Hyperparameters& hp, Weights& out) {
+void describe_heads(const weights::Describer& in, const Names& names, const Hyperparameters& hp, Weights& out) {
     const int64_t hidden = hp.stages.hidden;
     out.fusion = in.matrix(names.fusion, {std::ssize(hp.taps) * hidden, hidden});
     out.fusion_norm = in.wide(names.fusion_norm, {hidden});
@@ -19,7 +19,7 @@ void describe_heads(const model::Describer& in, const Names& names, const Hyperp
     out.markov_output = in.matrix(names.markov_output, {hp.rank, hp.stages.vocab});
 }
 
-void describe_confidence(const model::Describer& in, const Names& names, const Hyperparameters& hp, Weights& out) {
+void describe_confidence(const weights::Describer& in, const Names& names, const Hyperparameters& hp, Weights& out) {
     if (!hp.confidence) return;
     out.confidence = in.wide_matrix(names.confidence, {hp.stages.hidden + (hp.confidence_markov ? hp.rank : 0), 1});
     in.require_finite(names.confidence);
@@ -41,26 +41,26 @@ void refuse_unknown(ggml_context* ctx, const gguf::File& file, const Names& name
 }  // namespace
 
 Weights describe_weights(ggml_context* ctx, const gguf::File& file, const Names& names, const Hyperparameters& hp) {
-    const model::Describer in(ctx, file);
+    const weights::Describer in(ctx, file);
     Weights out{};
     describe_heads(in, names, hp, out);
     describe_confidence(in, names, hp, out);
     for (int64_t i = 0; i < hp.stages.layers; ++i)
-        out.stages.push_back(model::describe_layer(in, hp.stages, i, names.stage(i)));
+        out.stages.push_back(weights::describe_layer(in, hp.stages, i, names.stage(i)));
     refuse_unknown(ctx, file, names);
     return out;
 }
 
-std::vector<model::Packable> packable(const Weights& weights, const model::Hyperparameters& target) {
-    std::vector<model::Packable> out{{weights.fusion}, {weights.hc_head.fn}};
-    for (const model::Layer& stage : weights.stages) model::add_packable(out, stage, target);
+std::vector<weights::Packable> packable(const Weights& weights, const model::Hyperparameters& target) {
+    std::vector<weights::Packable> out{{weights.fusion}, {weights.hc_head.fn}};
+    for (const weights::Layer& stage : weights.stages) weights::add_packable(out, stage, target);
     return out;
 }
 
-size_t weights_context_size(const Hyperparameters& hp) {
+size_t context_size(const Hyperparameters& hp) {
     // Every member of these structs is one pointer to a tensor.
-    constexpr size_t layer = sizeof(model::Layer) / sizeof(ggml_tensor*);
-    constexpr size_t top = 7 + sizeof(model::HyperConnection) / sizeof(ggml_tensor*);
+    constexpr size_t layer = sizeof(weights::Layer) / sizeof(ggml_tensor*);
+    constexpr size_t top = 7 + sizeof(weights::HyperConnection) / sizeof(ggml_tensor*);
     return ggml_tensor_overhead() * (top + layer * static_cast<size_t>(hp.stages.layers));
 }
 

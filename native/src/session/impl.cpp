@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/device.h"
+#include "backend/device.h"
 
 namespace ds4 {
 namespace {
@@ -24,9 +24,9 @@ SessionOptions checked(const Model& model, const SessionOptions& options) {
 }
 
 state::Homes homes(const Model& model, const std::vector<ggml_backend_ptr>& backends) {
-    const auto memory = [&](int place) { return ggml_backend_get_default_buffer_type(backends[place].get()); };
-    state::Homes homes{{}, memory(model.places().head)};
-    for (int place : model.places().layers) homes.layers.push_back(memory(place));
+    const auto memory = [&](int device) { return ggml_backend_get_default_buffer_type(backends[device].get()); };
+    state::Homes homes{{}, memory(model.device_map().head)};
+    for (int device : model.device_map().layers) homes.layers.push_back(memory(device));
     return homes;
 }
 
@@ -53,7 +53,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o, std
           return session::build_plan(backends, shape, graph::node_bound(drafter->hyperparameters()),
                                      [&](ggml_context* ctx) { return graph::build_draft(ctx, source, shape); });
       }) {
-    model::set_abort_callback(
+    backend::set_abort_callback(
         backends.back().get(), [](void* self) { return static_cast<Impl*>(self)->stop_requested(); }, this);
 }
 

@@ -1,4 +1,4 @@
-#include "model/abort.h"
+#include "backend/abort.h"
 
 #include <atomic>
 #include <cstdio>
@@ -7,7 +7,7 @@
 
 #include "ggml.h"
 
-namespace ds4::model {
+namespace ds4::backend {
 namespace {
 
 constexpr int kAbort = -1;
@@ -38,4 +38,4 @@ void explain_aborts() { ggml_set_abort_callback(explain); }
 
 void exit_on_abort(int code) { exit_code = code; }
 
-}  // namespace ds4::model
+}  // namespace ds4::backend

@@ -1,14 +1,14 @@
-#include "model/remote.h"
+#include "backend/remote.h"
 
 #include <charconv>
 #include <map>
 #include <mutex>
 
+#include "backend/rpc_greeting.h"
 #include "ds4/errors.h"
 #include "ggml-rpc.h"
-#include "model/rpc_greeting.h"
 
-namespace ds4::model {
+namespace ds4::backend {
 namespace {
 
 constexpr std::string_view kPrefix = "rpc:";
@@ -100,4 +100,4 @@ void serve_device(const std::string& endpoint, ggml_backend_dev_t device, int th
     throw BackendError("cannot serve at " + endpoint + ": is the port taken, or the address another machine's?");
 }
 
-}  // namespace ds4::model
+}  // namespace ds4::backend

@@ -1,4 +1,4 @@
-#include "model/placement.h"
+#include "weights/loading.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,11 +7,11 @@
 #include <string_view>
 #include <thread>
 
+#include "backend/device.h"
 #include "ggml-alloc.h"
 #include "machine/memory.h"
-#include "model/device.h"
 
-namespace ds4::model {
+namespace ds4::weights {
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -48,9 +48,9 @@ void require_kernels(ggml_context* ctx, const gguf::File& file, const DeviceOf& 
                      const std::vector<Packable>& packable) {
     for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
         if (file.find_tensor(t->name)->packed == 0) continue;
-        if (!packable.empty() && device_of(t) == cpu_device()) continue;
+        if (!packable.empty() && device_of(t) == backend::cpu_device()) continue;
         throw RequestError(file.paths()[0] + ": is packed for the CPU's own kernels, which do not compute '" + t->name +
-                           "' here (device " + name_of(device_of(t)) +
+                           "' here (device " + backend::name_of(device_of(t)) +
                            ", --no-repack, or DS4_OPS=generic); give the file that it was packed from");
     }
     require_packed_alike(file, packable);
@@ -75,9 +75,10 @@ struct Upload {
     }
 };
 
-class Placement {
+/// Gives the tensors of a context their data: packed, mapped or uploaded.
+class Loader {
    public:
-    Placement(ggml_context* ctx, const gguf::File& file) : ctx_(ctx), file_(file) {}
+    Loader(ggml_context* ctx, const gguf::File& file) : ctx_(ctx), file_(file) {}
 
     /// Uses the mapping for every tensor that `wanted` picks and that is usable in place on `device`.
     template <typename F>
@@ -123,7 +124,7 @@ class Placement {
         }
     }
 
-    /// Gives those that `wanted` picks and that have no place yet memory on `device`.
+    /// Allocates memory on `device` for the tensors that `wanted` picks and that have no data yet.
     template <typename F>
     void upload(ggml_backend_dev_t device, F wanted) {
         Upload upload{ggml_backend_dev_buffer_type(device)};
@@ -134,7 +135,7 @@ class Placement {
             const auto [end, size] = upload.share(first);
             ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(upload.type, size);
             if (!buffer) {
-                throw BackendError("no room on " + name_of(device) + " for " + std::to_string(size >> 20) +
+                throw BackendError("no room on " + backend::name_of(device) + " for " + std::to_string(size >> 20) +
                                    " MiB of weights: keep experts on the CPU (--n-cpu-moe)");
             }
             keep(buffer);
@@ -154,7 +155,7 @@ class Placement {
         for (ggml_tensor* t : to_upload_) fill_uploaded(t, progress);
     }
 
-    Placed take() { return {std::move(buffers_), std::move(packed_)}; }
+    LoadedWeights take() { return {std::move(buffers_), std::move(packed_)}; }
 
    private:
     ggml_backend_buffer_t map_span(ggml_backend_dev_t device, const Span& span) {
@@ -233,21 +234,21 @@ bool own_kernels() {
     return !ops || std::string_view(ops) != "generic";
 }
 
-Placed place_weights(ggml_context* ctx, const gguf::File& file, const DeviceOf& device_of, int threads,
-                     const std::vector<Packable>& packable, size_t reserve, const LoadProgress& progress) {
+LoadedWeights load_weights(ggml_context* ctx, const gguf::File& file, const DeviceOf& device_of, int threads,
+                           const std::vector<Packable>& packable, size_t reserve, const LoadProgress& progress) {
     require_kernels(ctx, file, device_of, packable);
-    Placement placement(ctx, file);
-    placement.pack(packable, reserve);
+    Loader loader(ctx, file);
+    loader.pack(packable, reserve);
     std::set<ggml_backend_dev_t> devices;
     for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) devices.insert(device_of(t));
     for (ggml_backend_dev_t device : devices) {
         const auto here = [&](const ggml_tensor* t) { return device_of(t) == device; };
-        if (addresses_host_memory(device)) placement.map(device, here);
-        placement.upload(device, here);
+        if (addresses_host_memory(device)) loader.map(device, here);
+        loader.upload(device, here);
     }
-    placement.fill(threads, progress);
+    loader.fill(threads, progress);
     if (progress) progress(1);
-    return placement.take();
+    return loader.take();
 }
 
-}  // namespace ds4::model
+}  // namespace ds4::weights

@@ -1,14 +1,14 @@
 #pragma once
-// Where the weights go: packed for the CPU's kernels, used from the file's mapping, or uploaded.
+// Loads weights: packed for the CPU's kernels, used from the file's mapping, or uploaded to a device.
 
 #include <deque>
 #include <functional>
 #include <vector>
 
 #include "ds4/model.h"
-#include "model/packing.h"
+#include "weights/packing.h"
 
-namespace ds4::model {
+namespace ds4::weights {
 
 /// Whether what the CPU computes is computed by kernels of our own: unless DS4_OPS=generic is set.
 bool own_kernels();
@@ -16,8 +16,8 @@ bool own_kernels();
 /// The device of a tensor.
 using DeviceOf = std::function<ggml_backend_dev_t(const ggml_tensor*)>;
 
-/// What holds the weights' data.
-struct Placed {
+/// The memory that holds loaded weights.
+struct LoadedWeights {
     std::vector<ggml_backend_buffer_ptr> buffers;
     std::deque<kernels::PackedTensor> packed;  // tensors point to these
 };
@@ -26,7 +26,7 @@ struct Placed {
 /// are packed, unless memory would not suffice with `reserve` bytes left, or used as they lie where the file has them
 /// packed. Throws BackendError when a device has no room, RequestError for a file that is packed where our kernels do
 /// not compute, FormatError for one that is packed otherwise.
-Placed place_weights(ggml_context* ctx, const gguf::File& file, const DeviceOf& device_of, int threads,
-                     const std::vector<Packable>& packable, size_t reserve, const LoadProgress& progress);
+LoadedWeights load_weights(ggml_context* ctx, const gguf::File& file, const DeviceOf& device_of, int threads,
+                           const std::vector<Packable>& packable, size_t reserve, const LoadProgress& progress);
 
-}  // namespace ds4::model
+}  // namespace ds4::weights

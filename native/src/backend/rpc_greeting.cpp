@@ -1,4 +1,4 @@
-#include "model/rpc_greeting.h"
+#include "backend/rpc_greeting.h"
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -15,7 +15,7 @@
 #include "ds4/errors.h"
 #include "ggml-rpc.h"
 
-namespace ds4::model {
+namespace ds4::backend {
 namespace {
 
 constexpr int kTimeoutMs = 3000;
@@ -107,4 +107,4 @@ void greet(const Endpoint& e) {
                 std::to_string(RPC_PROTO_MINOR_VERSION) + ": start the server with the same version of ds4py");
 }
 
-}  // namespace ds4::model
+}  // namespace ds4::backend

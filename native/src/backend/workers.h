@@ -7,7 +7,7 @@
 #include "ggml-cpu.h"
 #include "machine/load.h"
 
-namespace ds4::model {
+namespace ds4::backend {
 
 struct WorkerOptions {
     int threads = 1;
@@ -40,4 +40,4 @@ class Workers {
 /// together they have more threads than that; at least 1.
 int share(int threads, int of_all_sessions, int free_cores);
 
-}  // namespace ds4::model
+}  // namespace ds4::backend

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "model/weights.h"
+#include "weights/weights.h"
 
-namespace ds4::model {
+namespace ds4::weights {
 
 using Shape = std::vector<int64_t>;
 
@@ -44,6 +44,6 @@ class Describer {
 };
 
 /// The tensors of layer `layer` of `hp`, which are called `prefix` + suffix.
-Layer describe_layer(const Describer& in, const Hyperparameters& hp, int64_t layer, const std::string& prefix);
+Layer describe_layer(const Describer& in, const model::Hyperparameters& hp, int64_t layer, const std::string& prefix);
 
-}  // namespace ds4::model
+}  // namespace ds4::weights

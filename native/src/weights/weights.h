@@ -5,9 +5,9 @@
 
 #include "ggml.h"
 #include "model/hyperparameters.h"
-#include "model/places.h"
+#include "weights/device_map.h"
 
-namespace ds4::model {
+namespace ds4::weights {
 
 struct HyperConnection {
     ggml_tensor *fn, *base, *scale;
@@ -49,7 +49,7 @@ struct Weights {
     ggml_tensor *embedding, *output, *output_norm;
     HyperConnection hc_head;
     std::vector<Layer> layers;
-    Places places;             // where they are computed with
+    DeviceMap device_map;      // which device computes which of them
     bool own_kernels = false;  // whether the CPU's own kernels compute the head, and a drafter with it
 };
 
@@ -59,16 +59,16 @@ struct Weights {
 /// loader widens them. Without `output.weight`, `output` is the embedding itself. Reads the data of the token maps.
 /// Throws FormatError for a missing tensor, a wrong shape, a type the role cannot take (a quantised vector, a token map
 /// that is not I32), or a token map with an expert out of range.
-Weights describe_weights(ggml_context* ctx, const gguf::File& file, const Hyperparameters& hp);
+Weights describe_weights(ggml_context* ctx, const gguf::File& file, const model::Hyperparameters& hp);
 
-/// Decides where they are computed with, and whether by our own kernels on the CPU. The embedding stays in host memory
-/// where its device cannot look rows up in it. Throws as find_places does.
-void decide_places(Weights& weights, const PlacesWanted& wanted, bool own_kernels);
+/// Sets the device map, and whether ds4's CPU kernels compute what is on the CPU. The embedding stays in host memory
+/// where its device cannot look rows up in its type. Throws as make_device_map does.
+void assign_devices(Weights& weights, const DeviceOptions& options, bool own_kernels);
 
-/// The place of a tensor of theirs.
-int place_of(const Weights& weights, const ggml_tensor* tensor);
+/// The device index of a tensor of `weights`.
+int device_index_of(const Weights& weights, const ggml_tensor* tensor);
 
 /// Bytes a no_alloc context needs to hold the tensors of describe_weights.
-size_t weights_context_size(const Hyperparameters& hp);
+size_t context_size(const model::Hyperparameters& hp);
 
-}  // namespace ds4::model
+}  // namespace ds4::weights

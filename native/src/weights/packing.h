@@ -6,9 +6,9 @@
 
 #include "cpu/packed_tensor.h"
 #include "gguf/gguf.h"
-#include "model/weights.h"
+#include "weights/weights.h"
 
-namespace ds4::model {
+namespace ds4::weights {
 
 /// A tensor that only products read, and how many matrices it holds.
 struct Packable {
@@ -17,8 +17,8 @@ struct Packable {
 };
 
 /// Those of a layer, or of a drafter's stage; of a target, what the CPU's own kernels compute with.
-void add_packable(std::vector<Packable>& out, const Layer& layer, const Hyperparameters& hp);
-std::vector<Packable> packable(const Weights& weights, const Hyperparameters& hp);
+void add_packable(std::vector<Packable>& out, const Layer& layer, const model::Hyperparameters& hp);
+std::vector<Packable> packable(const Weights& weights, const model::Hyperparameters& hp);
 
 /// How a tensor will lie, if its type has kernels.
 std::optional<kernels::PackedTensor> packed_shape(const Packable& wanted);
@@ -32,4 +32,4 @@ void pack_rows(ggml_type type, const void* rows, int64_t count, int64_t columns,
 /// Packs tiles [first, last) of all of a tensor's matrices from the file's rows into the tensor's data.
 void pack_tiles(const gguf::Tensor& source, const ggml_tensor* tensor, int64_t first, int64_t last);
 
-}  // namespace ds4::model
+}  // namespace ds4::weights

@@ -6,7 +6,7 @@
 
 #include "ggml-backend.h"
 
-namespace ds4::model {
+namespace ds4::backend {
 
 /// Whether a device's name is that of an RPC server: "rpc:HOST:PORT".
 bool is_remote(const std::string& name);
@@ -25,4 +25,4 @@ std::string endpoint_of(ggml_backend_dev_t device);
 /// Serves a device of this machine at "HOST:PORT", and returns only when that fails, by a BackendError.
 [[noreturn]] void serve_device(const std::string& endpoint, ggml_backend_dev_t device, int threads);
 
-}  // namespace ds4::model
+}  // namespace ds4::backend

@@ -1,8 +1,8 @@
-#include "model/fingerprint.h"
+#include "weights/fingerprint.h"
 
 #include <algorithm>
 
-namespace ds4::model {
+namespace ds4::weights {
 namespace {
 
 uint64_t hash_bytes(uint64_t h, const void* data, size_t size) {
@@ -25,4 +25,4 @@ uint64_t fingerprint(const gguf::File& file) {
     return h;
 }
 
-}  // namespace ds4::model
+}  // namespace ds4::weights

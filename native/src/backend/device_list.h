@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace ds4::model {
+namespace ds4::backend {
 
 struct DeviceFacts {
     std::string name, description;
@@ -24,4 +24,4 @@ struct BackendFacts {
 /// The backends that are registered, those without a device too.
 std::vector<BackendFacts> backends();
 
-}  // namespace ds4::model
+}  // namespace ds4::backend

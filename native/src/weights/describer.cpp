@@ -1,4 +1,4 @@
-#include "model/describer.h"
+#include "weights/describer.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "gguf/tensors.h"
 
-namespace ds4::model {
+namespace ds4::weights {
 
 namespace {
 
@@ -35,7 +35,7 @@ std::vector<float> widened(const gguf::Tensor& found) {
 /// The tensors of one layer; `name` puts the layer's prefix before a suffix.
 class LayerDescriber {
    public:
-    LayerDescriber(const Describer& in, const Hyperparameters& hp, int64_t layer, const std::string& prefix)
+    LayerDescriber(const Describer& in, const model::Hyperparameters& hp, int64_t layer, const std::string& prefix)
         : in_(in), hp_(hp), layer_(layer), prefix_(prefix), ratio_(hp.ratios[static_cast<size_t>(layer)]) {}
 
     Layer describe() const { return {hyper_connection("hc_attn_"), hyper_connection("hc_ffn_"), attention(), moe()}; }
@@ -67,7 +67,7 @@ class LayerDescriber {
     }
 
     Compressor compressor(const std::string& prefix, int64_t size) const {
-        const int64_t width = Hyperparameters::compress_width(ratio_, size);
+        const int64_t width = model::Hyperparameters::compress_width(ratio_, size);
         return {matrix(prefix + "kv.weight", {hp_.hidden, width}), matrix(prefix + "gate.weight", {hp_.hidden, width}),
                 matrix(prefix + "ape.weight", {width, ratio_}), wide(prefix + "norm.weight", {size})};
     }
@@ -98,7 +98,7 @@ class LayerDescriber {
     }
 
     const Describer& in_;
-    const Hyperparameters& hp_;
+    const model::Hyperparameters& hp_;
     int64_t layer_;
     const std::string& prefix_;
     int32_t ratio_;
@@ -180,8 +180,8 @@ ggml_tensor* Describer::create(const gguf::Tensor& found, ggml_type type) const 
     return tensor;
 }
 
-Layer describe_layer(const Describer& in, const Hyperparameters& hp, int64_t layer, const std::string& prefix) {
+Layer describe_layer(const Describer& in, const model::Hyperparameters& hp, int64_t layer, const std::string& prefix) {
     return LayerDescriber(in, hp, layer, prefix).describe();
 }
 
-}  // namespace ds4::model
+}  // namespace ds4::weights

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace ds4::model {
+namespace ds4::backend {
 
 struct Endpoint {
     std::string name;  // "HOST:PORT"
@@ -15,4 +15,4 @@ struct Endpoint {
 /// listens, nobody answers within some seconds, or the answer is not that of a server of our version.
 void greet(const Endpoint& endpoint);
 
-}  // namespace ds4::model
+}  // namespace ds4::backend

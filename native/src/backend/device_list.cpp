@@ -1,8 +1,8 @@
-#include "model/device_list.h"
+#include "backend/device_list.h"
 
 #include "ggml-backend.h"
 
-namespace ds4::model {
+namespace ds4::backend {
 namespace {
 
 const char* kind_of(enum ggml_backend_dev_type type) {
@@ -56,4 +56,4 @@ std::vector<BackendFacts> backends() {
     return list;
 }
 
-}  // namespace ds4::model
+}  // namespace ds4::backend

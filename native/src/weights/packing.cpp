@@ -1,4 +1,4 @@
-#include "model/packing.h"
+#include "weights/packing.h"
 
 #include <algorithm>
 #include <string_view>
@@ -7,7 +7,7 @@
 #include "cpu/packing.h"
 #include "gguf/tensors.h"
 
-namespace ds4::model {
+namespace ds4::weights {
 namespace {
 
 void add(std::vector<Packable>& out, std::initializer_list<ggml_tensor*> tensors) {
@@ -39,7 +39,7 @@ void add_experts(std::vector<Packable>& out, const Layer& layer) {
 
 }  // namespace
 
-void add_packable(std::vector<Packable>& out, const Layer& layer, const Hyperparameters& hp) {
+void add_packable(std::vector<Packable>& out, const Layer& layer, const model::Hyperparameters& hp) {
     const Attention& a = layer.attention;
     add(out, {layer.hc_attention.fn, layer.hc_ffn.fn, a.query_a, a.query_b, a.kv, a.output_b});
     out.push_back({a.output_a, hp.output_groups});
@@ -49,13 +49,13 @@ void add_packable(std::vector<Packable>& out, const Layer& layer, const Hyperpar
     add(out, {layer.moe.router, layer.moe.shared_gate, layer.moe.shared_up, layer.moe.shared_down});
 }
 
-std::vector<Packable> packable(const Weights& weights, const Hyperparameters& hp) {
+std::vector<Packable> packable(const Weights& weights, const model::Hyperparameters& hp) {
     std::vector<Packable> out;
-    const Places& places = weights.places;
+    const DeviceMap& device_map = weights.device_map;
     for (int64_t i = 0; i < hp.layers; i++) {
-        if (places.own(places.layers[i]))
+        if (device_map.uses_own_kernels(device_map.layers[i]))
             add_packable(out, weights.layers[i], hp);
-        else if (places.own_kernels && places.host_computes_experts(i))
+        else if (device_map.own_kernels && device_map.experts_on_cpu(i))
             add_experts(out, weights.layers[i]);
     }
     if (!weights.own_kernels) return out;
@@ -105,4 +105,4 @@ void pack_tiles(const gguf::Tensor& source, const ggml_tensor* tensor, int64_t f
     }
 }
 
-}  // namespace ds4::model
+}  // namespace ds4::weights

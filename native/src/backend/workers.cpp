@@ -1,15 +1,15 @@
-#include "model/workers.h"
+#include "backend/workers.h"
 
 #include <algorithm>
 #include <atomic>
 #include <string>
 #include <utility>
 
+#include "backend/device.h"
 #include "ds4/errors.h"
 #include "machine/numa.h"
-#include "model/device.h"
 
-namespace ds4::model {
+namespace ds4::backend {
 namespace {
 
 /// ggml's measure for how long a thread looks for the next graph before it sleeps: 1 is some milliseconds.
@@ -70,4 +70,4 @@ ggml_status Workers::compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph)
     return ggml_backend_sched_graph_compute(scheduler, graph);
 }
 
-}  // namespace ds4::model
+}  // namespace ds4::backend

@@ -6,7 +6,7 @@
 
 #include "ggml-backend.h"
 
-namespace ds4::model {
+namespace ds4::backend {
 
 /// A device by its name: "cpu", "cuda:0", "hip:0", "metal", "vulkan:0", "rpc:HOST:PORT"; "auto" is what DS4_DEVICE
 /// names where that is set, else the first GPU, else the CPU. Throws RequestError listing what there is when the name
@@ -37,4 +37,4 @@ F entry_point(ggml_backend_t cpu, const char* name) {
 void set_threads(ggml_backend_t cpu, int threads);
 void set_abort_callback(ggml_backend_t cpu, ggml_abort_callback callback, void* data);
 
-}  // namespace ds4::model
+}  // namespace ds4::backend

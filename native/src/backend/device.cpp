@@ -1,18 +1,18 @@
-#include "model/device.h"
+#include "backend/device.h"
 
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
 
+#include "backend/abort.h"
+#include "backend/remote.h"
 #include "ds4/errors.h"
 #include "ds4/model.h"
 #include "ggml-cpp.h"
-#include "model/abort.h"
-#include "model/remote.h"
 
 namespace ds4 {
-namespace model {
+namespace backend {
 namespace {
 
 std::string lower(std::string s) {
@@ -120,7 +120,7 @@ void set_abort_callback(ggml_backend_t cpu, ggml_abort_callback callback, void* 
     if (set) set(cpu, callback, data);
 }
 
-}  // namespace model
+}  // namespace backend
 
 void load_backends(const std::string& directory) {
     ggml_log_set(
@@ -128,7 +128,7 @@ void load_backends(const std::string& directory) {
             if (level == GGML_LOG_LEVEL_ERROR || level == GGML_LOG_LEVEL_WARN) std::fputs(text, stderr);
         },
         nullptr);
-    model::explain_aborts();
+    backend::explain_aborts();
     ggml_backend_load_all_from_path(directory.c_str());
 }
 
