@@ -25,7 +25,7 @@ from rows import random_ids
 
 from ds4py import Engine, RequestError, Sampling, Session
 from ds4py.profile import measure
-from ds4py.speculative import Costs, Draft, Fixed, Offer, Request, Width, as_width
+from ds4py.speculative import Costs, Draft, DraftRequest, Fixed, Offer, Width, as_width
 
 PROMPT = 32
 GREEDY = Sampling(temperature=0)
@@ -44,7 +44,7 @@ class Simulated:
         self.text, self.acceptance, self.sure = np.array(text, np.int32), acceptance, sure
         self.rng = np.random.default_rng(seed)
 
-    def propose(self, session: Session, request: Request, width: int) -> Draft:
+    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft:
         """The text's next tokens; a wrong one is the right one's neighbour."""
         block = len(session.draft())
         first = len(session.history())

@@ -27,7 +27,7 @@ from rows import random_ids, verify_rows
 
 import ds4py
 from ds4py import RequestError, _native
-from ds4py.threads import default_threads
+from ds4py.runtime.threads import default_threads
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ import platform
 from pathlib import Path
 
 import ds4py
-from ds4py.cost_store import processor as cpu_model
 from ds4py.doctor.build import Build
 from ds4py.doctor.machine import Machine
 from ds4py.doctor.report import driver_of
+from ds4py.speculative.cost_store import processor as cpu_model
 
 POWER = {
     "platform profile": "sys/firmware/acpi/platform_profile",

@@ -24,7 +24,7 @@ from arguments import positive
 from machine import print_header
 
 import ds4py
-from ds4py import Engine, RequestError, Sampling, Session, embedded
+from ds4py import Engine, RequestError, Sampling, Session, data
 
 PROMPT = "def quicksort(values):\n    "
 LOOP = Path(__file__).resolve().parents[1] / "build" / "dev" / "bench" / "native" / "ds4_loop"
@@ -190,8 +190,8 @@ def parser() -> argparse.ArgumentParser:
 @contextmanager
 def opened(args: argparse.Namespace) -> Iterator[tuple[Engine, Session, Loop]]:
     """Both sides."""
-    drafter = args.drafter or (None if args.model else embedded.DRAFTER)
-    model = args.model or embedded.TARGET
+    drafter = args.drafter or (None if args.model else data.DRAFTER)
+    model = args.model or data.TARGET
     with Engine(model, drafter=drafter, device=args.device, threads=args.threads) as engine:
         loop = Loop(args.loop, engine, args.context)
         try:

@@ -11,7 +11,7 @@ from machine import cpu_model, print_header
 from steady import Config, Text, configuration, generate
 
 import ds4py
-from ds4py import Engine, RequestError, Sampling, Session, embedded
+from ds4py import Engine, RequestError, Sampling, Session, data
 from ds4py.chat import encode_chat
 from ds4py.speculative import DrafterInfo
 
@@ -38,8 +38,8 @@ class Pair:
     @contextmanager
     def opened(cls, model: str | None, drafter: str | None, device: str, threads: int | None) -> Iterator["Pair"]:
         """Loads target and drafter; without a model the embedded ones, on one thread. Raises as Engine does."""
-        target = model or str(embedded.TARGET)
-        drafter = drafter or (None if model else str(embedded.DRAFTER))
+        target = model or str(data.TARGET)
+        drafter = drafter or (None if model else str(data.DRAFTER))
         threads = threads or (None if model else 1)
         with ExitStack() as stack:
             plain = stack.enter_context(Engine(target, device=device, threads=threads))

@@ -35,7 +35,7 @@ from rows import random_ids, verify_rows
 
 import ds4py
 from ds4py import RequestError, _native
-from ds4py.threads import default_threads
+from ds4py.runtime.threads import default_threads
 
 WORKER, FIND = str(Path(__file__).with_name("peers_worker.py")), "import llama_cpp; print(llama_cpp.__version__)"
 ROUNDS = 7

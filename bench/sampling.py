@@ -16,7 +16,7 @@ import numpy.typing as npt
 from machine import cpu_model
 
 from ds4py import _native
-from ds4py.sampling import Sampling
+from ds4py.sampling.policy import Sampling
 from ds4py.speculative.accept import accept
 
 POLICIES = {"T=1": Sampling(), "T=1 top-p 0.95": Sampling(top_p=0.95)}

@@ -32,7 +32,7 @@ from arguments import position, positive, share
 from machine import print_header
 from prompts import CODE, PROSE
 
-from ds4py import embedded
+from ds4py import data
 
 PATH = "/v1/completions"
 LENGTHS = (40, 4000, 300, 1500, 80, 2500, 600, 6000, 150, 1000)
@@ -89,9 +89,7 @@ class Report:
 def main() -> None:
     """Starts the server, loads it, prints."""
     args = arguments()
-    print_header(
-        args.model or str(embedded.TARGET), **{k: v for k, v in vars(args).items() if k not in ("model", "json")}
-    )
+    print_header(args.model or str(data.TARGET), **{k: v for k, v in vars(args).items() if k not in ("model", "json")})
     flags = ["-m", args.model] if args.model else []
     flags += ["-md", args.drafter] if args.drafter else []
     with served(*flags, "--parallel", str(args.parallel)) as (url, pid):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ds4py import RequestError, Sampling, Session
 from ds4py.cli.replay import first_difference
 from ds4py.speculative import Choice, Cycle, Speculation
-from ds4py.speculative.width import MOST
+from ds4py.speculative.draft_length import MOST
 
 SPAN_WORDS = 12
 

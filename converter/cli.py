@@ -3,9 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from ds4py.cli import guarded
-from ds4py.cli.exits import UsageError
-from ds4py.cli.options import Parser, PrintVersion, number
+from ds4py.console import Parser, PrintVersion, UsageError, guarded, number
 
 from .contracts import WRITTEN
 from .presets import DEFAULT, PRESETS
@@ -107,7 +105,7 @@ def add_other_modes(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit code (see `ds4py.cli.exits`); every failure is one line on stderr."""
+    """Runs the command and returns its exit code (see `ds4py.console.exits`); every failure is one line on stderr."""
     return guarded(
         PROGRAM,
         lambda: run(build_parser().parse_args(argv)),

@@ -7,10 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from ds4py.cli import exits
-from ds4py.cli.exits import UsageError
-from ds4py.cli.progress import Bar
-from ds4py.cli.table import size, table
+from ds4py.console import Bar, UsageError, exits, size, table
 
 from . import convert, packing, shards, writer
 from .contracts import Contract

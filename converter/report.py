@@ -6,9 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from ds4py.cli import exits
-from ds4py.cli.progress import Bar
-from ds4py.cli.table import size, table
+from ds4py.console import Bar, exits, size, table
 
 from .check import check as check_file
 from .compare import Comparison

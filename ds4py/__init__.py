@@ -18,17 +18,15 @@ except ImportError as error:
 
 _native.load_backends(str(Path(_native.__file__).parent / "lib"))
 
+from ds4py import deprecated  # noqa: E402
 from ds4py._native import Rng  # noqa: E402
-from ds4py.conversation import ChatPiece, ChatStream, Usage  # noqa: E402
-from ds4py.engine import Engine  # noqa: E402
 from ds4py.errors import BackendError, Cancelled, Error, FormatError, PairError, RequestError, UnprovenDevice  # noqa: E402
-from ds4py.generation import Piece  # noqa: E402
-from ds4py.logprobs import TokenLogprobs  # noqa: E402
-from ds4py.sampling import Sampling  # noqa: E402
-from ds4py.session import Session  # noqa: E402
-from ds4py.stats import Stats  # noqa: E402
+from ds4py.generation import ChatPiece, ChatStream, Piece, Stats, Usage  # noqa: E402
+from ds4py.runtime import Engine, Session  # noqa: E402
+from ds4py.sampling import Sampling, TokenLogprobs  # noqa: E402
 from ds4py.tokenizer import Tokenizer  # noqa: E402
 
+deprecated.install()
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # what is said goes where the application sends it
 
 __version__ = "0.1.0"

@@ -25,4 +25,4 @@ class PromptTooLong(RequestError):
 
 
 class UnprovenDevice(UserWarning):
-    """A model was loaded to a device on which nobody has run this program yet; see `ds4py.proof`."""
+    """A model was loaded to a device on which nobody has run this program yet; see `ds4py.runtime.backend_status`."""

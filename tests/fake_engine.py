@@ -11,8 +11,8 @@ from typing import Any
 from ds4py import ChatPiece, Usage
 from ds4py.chat.reply import Content, Event
 from ds4py.errors import Cancelled, PromptTooLong
-from ds4py.logprobs import TokenLogprobs
-from ds4py.stats import Stats
+from ds4py.generation.stats import Stats
+from ds4py.sampling.logprobs import TokenLogprobs
 
 
 class Bytes:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ds4py.speculative import Costs, Draft, ScriptedDrafter
+from ds4py.speculative.draft_length import Width
 from ds4py.speculative.proposers import Modelled
 from ds4py.speculative.stats import Cycle
-from ds4py.speculative.width import Width
 
 Acceptance = Callable[[int], float]
 """P(a proposal is accepted | those before it are), by the number of tokens before the cycle."""

@@ -10,7 +10,7 @@ import reference_sampling
 
 from ds4py import _native
 from ds4py.errors import BackendError, RequestError
-from ds4py.sampling import Sampling
+from ds4py.sampling.policy import Sampling
 from ds4py.speculative import accept
 from ds4py.speculative.reference import RULES, Uniforms
 

@@ -11,7 +11,7 @@ import pytest
 import reference_sampling
 
 from ds4py import _native
-from ds4py.sampling import Sampling
+from ds4py.sampling.policy import Sampling
 from ds4py.speculative.reference import RULES
 
 DRAWS = 200_000

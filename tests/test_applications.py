@@ -15,7 +15,7 @@ from serving import live
 
 import ds4py
 from ds4py import Engine, Session
-from ds4py.exclusive import Exclusive
+from ds4py.runtime.exclusive import Exclusive
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -9,7 +9,7 @@ import pytest
 from simulated_cycles import MID, Simulation, costs
 
 from ds4py.speculative import Auto, Breaker, Confidence, Costs, Cycle, Draft, Fixed, Offer, Width
-from ds4py.speculative.width.account import DEBT, SHARE, Account
+from ds4py.speculative.draft_length.account import DEBT, SHARE, Account
 
 PUBLISHED = (73.7, 96.6, 116.2, 133.8, 150.0, 159.4)
 CLIFF = (73.26, 95.68, 127.58, 151.75, 157.29, 173.62)

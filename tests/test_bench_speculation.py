@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from gguf_tools import GOLDEN
 
-from ds4py import Sampling, embedded
-from ds4py.generation import Piece
+from ds4py import Sampling, data
+from ds4py.generation.generator import Piece
+from ds4py.generation.stats import Stats
 from ds4py.speculative import Cycle, ScriptedDrafter
-from ds4py.stats import Stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 
@@ -158,8 +158,8 @@ class TestTable:
     def test_on_the_embedded_pair(self, tmp_path: Path, capsys: Capture) -> None:
         found = run(tmp_path, "--rounds", 1, "--temps", "0,0.7", "--kinds", "prose,echo")
         assert set(found) == {"machine", "build", "files", "settings", "cells", "totals", "differences"}
-        assert found["files"]["target"]["bytes"] == embedded.TARGET.stat().st_size
-        assert found["files"]["drafter"]["name"] == embedded.DRAFTER.name
+        assert found["files"]["target"]["bytes"] == data.TARGET.stat().st_size
+        assert found["files"]["drafter"]["name"] == data.DRAFTER.name
         cells = {(each["kind"], each["temperature"], each["config"]): each for each in found["cells"]}
         assert set(cells) == set(product(("prose/short", "echo/short"), (0, 0.7), DEFAULTS))
         assert all(each["ratio"] == 1 for each in cells.values() if each["config"] == "plain")

@@ -14,7 +14,7 @@ from generating import GREEDY, ids_of
 
 from ds4py import Sampling, Session, _native
 from ds4py.grammar.base import Guide, Mask, packed
-from ds4py.speculative import Draft, Drafter, Loop, Request, ScriptedDrafter
+from ds4py.speculative import Draft, Drafter, DraftRequest, Loop, ScriptedDrafter
 
 RULES = ["token", "match", "block"]
 VOCAB, ANCHOR, STOP = 512, 77, 1
@@ -174,8 +174,8 @@ def test_limits_end_before_the_grammar_does(prompted: Session, seed: int) -> Non
 
 def test_a_grammar_needs_the_rows_here() -> None:
     """Also where a device could judge the proposals by itself."""
-    assert not Request.of(GREEDY).needs_logits
-    assert Request.of(GREEDY, LONG).needs_logits
+    assert not DraftRequest.of(GREEDY).needs_logits
+    assert DraftRequest.of(GREEDY, LONG).needs_logits
 
 
 def test_a_guide_leaves_the_rows_as_they_are() -> None:

@@ -124,7 +124,7 @@ def test_sessions_of_other_and_of_closed_engines_are_refused(engine: Engine) -> 
 
 
 def test_cancelled_streams_give_their_session_back(engine: Engine) -> None:
-    engine.pool = ds4py.reuse.SessionPool(engine, sessions=1)
+    engine.pool = ds4py.prefix_cache.SessionPool(engine, sessions=1)
     stream = engine.chat(ASK, sampling=GREEDY)
     next(stream)
     stream.cancel()
@@ -152,7 +152,7 @@ def test_a_prompt_is_cancelled(engine: Engine) -> None:
 
 
 def test_a_stream_that_waits_for_a_session_is_cancelled(engine: Engine) -> None:
-    engine.pool = ds4py.reuse.SessionPool(engine, sessions=1)
+    engine.pool = ds4py.prefix_cache.SessionPool(engine, sessions=1)
     with engine.chat(ASK) as first:
         next(first)
         second = engine.chat(ASK)
@@ -169,14 +169,14 @@ def test_read_asynchronously(engine: Engine) -> None:
     async def many() -> list[list[int]]:
         return await asyncio.gather(*(one(seed) for seed in range(6)))
 
-    engine.pool = ds4py.reuse.SessionPool(engine, sessions=2)
+    engine.pool = ds4py.prefix_cache.SessionPool(engine, sessions=2)
     ids = encode_chat(engine.tokenizer, ASK)
     wanted = [solo(engine, ids, sampling=Sampling(seed=seed), draft="off", max_tokens=15) for seed in range(6)]
     assert asyncio.run(many()) == wanted
 
 
 def test_a_cancelled_task_cancels_its_stream(engine: Engine) -> None:
-    engine.pool = ds4py.reuse.SessionPool(engine, sessions=1)
+    engine.pool = ds4py.prefix_cache.SessionPool(engine, sessions=1)
 
     async def read(stream: ChatStream) -> None:
         async for _ in stream:
@@ -209,7 +209,7 @@ def test_closing_again_changes_nothing(engine: Engine, first: str) -> None:
 
 
 def test_a_task_that_is_cancelled_while_it_closes(engine: Engine) -> None:
-    engine.pool = ds4py.reuse.SessionPool(engine, sessions=1)
+    engine.pool = ds4py.prefix_cache.SessionPool(engine, sessions=1)
 
     async def run() -> None:
         stream = engine.chat(ASK, max_tokens=30)

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import pytest
 
-from ds4py.cost_store import CostStore
 from ds4py.errors import FormatError
 from ds4py.speculative import Costs
+from ds4py.speculative.cost_store import CostStore
 from ds4py.speculative.costs import bucket_of
 
 

@@ -14,9 +14,9 @@ from ds4py.doctor import Build, Finding, Trial, report
 from ds4py.doctor.capture import captures
 from ds4py.doctor.findings import amd, examine, memory, missing_device, nvidia, vulkan
 from ds4py.doctor.machine import STRIX_HALO
-from ds4py.doctor.report import used_proof
+from ds4py.doctor.report import used_status
 from ds4py.doctor.trial import BOUND, try_device
-from ds4py.proof import GGML, ON_HOST, OWN, Level, Proof
+from ds4py.runtime.backend_status import GGML, ON_HOST, OWN, BackendStatus, Level
 
 FINE = Trial(True, error=1e-4, same_tokens=1.0, same_draft=True, verify_ms=(1.0,) * 6)
 
@@ -185,11 +185,11 @@ class TestAskedFor:
 
 
 def test_a_kernel_that_was_not_used_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = Proof("own", Level.EMULATED, "wave sizes 32 and 64", "2026-11")
+    own = BackendStatus("own", Level.EMULATED, "wave sizes 32 and 64", "2026-11")
     monkeypatch.setitem(OWN, "draft attention", {"cuda": own})
-    assert used_proof("draft attention", "cuda", "own (CUDA)") == own == used_proof("draft attention", "cuda", None)
-    assert used_proof("draft attention", "cuda", "ggml") == GGML["cuda"]
-    assert used_proof("acceptance", "cuda", "host") == ON_HOST
+    assert used_status("draft attention", "cuda", "own (CUDA)") == own == used_status("draft attention", "cuda", None)
+    assert used_status("draft attention", "cuda", "ggml") == GGML["cuda"]
+    assert used_status("acceptance", "cuda", "host") == ON_HOST
 
 
 class TestMemory:

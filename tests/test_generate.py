@@ -9,7 +9,7 @@ import pytest
 
 import ds4py
 from ds4py import Engine, Piece, Sampling
-from ds4py.stopping import StopStrings
+from ds4py.generation.stopping import StopStrings
 
 GREEDY = Sampling(temperature=0)
 PROMPT = "def quicksort("

@@ -25,12 +25,18 @@ KNOWS = {  # folders of native/src beside one's own
     "graph": {"drafter", "model", "ops", "state", "weights"},
     "session": {"backend", "drafter", "graph", "machine", "model", "ops", "state", "weights"},
 }
+TOP = {"server", "cli", "doctor", "profile"}
 ABOVE = {  # parts of ds4py that these must not import, types apart
-    "speculative": {"engine", "session", "generation", "conversation", "reuse", "server", "cli", "doctor", "profile"},
-    "chat": {"engine", "session", "generation", "conversation", "speculative", "reuse", "server", "cli", "doctor"},
-    "grammar": {"engine", "session", "generation", "conversation", "speculative", "reuse", "server", "cli", "doctor"},
-    "tokenizer": {"engine", "session", "generation", "chat", "grammar", "speculative", "server", "cli"},
-    "reuse": {"engine", "session", "conversation", "server", "cli"},
+    "sampling": {"runtime", "generation", "prefix_cache", "speculative", "chat", "grammar", *TOP},
+    "tokenizer": {"runtime", "generation", "prefix_cache", "speculative", "chat", "grammar", *TOP},
+    "chat": {"runtime", "generation", "prefix_cache", "speculative", "grammar", *TOP},
+    "grammar": {"runtime", "generation", "prefix_cache", "speculative", *TOP},
+    "prefix_cache": {"runtime", "generation", "speculative", "chat", "grammar", *TOP},
+    "speculative": {"runtime", "generation", *TOP},
+    "memory": {"runtime", "generation", "prefix_cache", "speculative", "chat", "grammar", *TOP},
+    "generation": {"runtime", *TOP},
+    "console": {"runtime", "generation", "prefix_cache", "speculative", "chat", "grammar", *TOP},
+    "runtime": TOP,
     "profile": {"server", "cli", "doctor"},
     "doctor": {"server", "cli", "profile"},
     "server": {"cli", "doctor", "profile"},

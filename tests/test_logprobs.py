@@ -8,7 +8,7 @@ from generating import CONTINUATION, PROMPT, ids_of, oracle
 
 import ds4py
 from ds4py import Engine, Piece, Sampling, Session, _native
-from ds4py.logprobs import TokenLogprobs, logprobs
+from ds4py.sampling.logprobs import TokenLogprobs, logprobs
 
 GREEDY = Sampling(temperature=0)
 

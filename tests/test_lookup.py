@@ -11,11 +11,11 @@ from gguf_tools import GOLDEN
 
 import ds4py
 from ds4py import Engine, Sampling
-from ds4py.speculative import PromptLookupDrafter, Request
+from ds4py.speculative import DraftRequest, PromptLookupDrafter
 from ds4py.speculative.lookup import Index
 
 GREEDY = Sampling(temperature=0)
-REQUEST = Request.of(GREEDY)
+REQUEST = DraftRequest.of(GREEDY)
 ROUND = [5, 6, 7, 8, 9, 10, 11, 12]
 
 

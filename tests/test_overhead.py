@@ -14,14 +14,14 @@ import pytest
 from device import DEVICE
 
 import ds4py
-from ds4py import Engine, Piece, Sampling, Session, embedded
+from ds4py import Engine, Piece, Sampling, Session, data
 
 WARM, CYCLES = 8, 24
 
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
-    with Engine(embedded.TARGET, drafter=embedded.DRAFTER, device=DEVICE, threads=1) as engine:
+    with Engine(data.TARGET, drafter=data.DRAFTER, device=DEVICE, threads=1) as engine:
         yield engine.session(context=512)
 
 

@@ -23,7 +23,7 @@ from drafting import golden
 from gguf_tools import DRAFTER, TARGET, in_f32
 
 import ds4py
-from ds4py import Sampling, embedded
+from ds4py import Sampling, data
 
 pytestmark = llama.installed
 
@@ -111,7 +111,7 @@ def random_pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Pair:
     """The files in the package, as they are."""
-    return Pair(embedded.TARGET, embedded.DRAFTER, texts(embedded.TARGET), tmp_path_factory.mktemp("shipped"))
+    return Pair(data.TARGET, data.DRAFTER, texts(data.TARGET), tmp_path_factory.mktemp("shipped"))
 
 
 @pytest.fixture(scope="module")

@@ -14,14 +14,14 @@ import pytest
 from gguf_tools import GOLDEN
 from test_cli import cli  # noqa: F401
 
-import ds4py.engine
+import ds4py.runtime.engine
 from ds4py import Engine, _native
 from ds4py.errors import BackendError
-from ds4py.placement import (
+from ds4py.memory.plan import (
     DEVICE_RESERVE,
     DeviceNeed,
+    DeviceOptions,
     Plan,
-    Wanted,
     find_plan,
     measure_files,
     others_with,
@@ -31,16 +31,16 @@ from ds4py.placement import (
 MIB = 1 << 20
 LAYERS = 10
 TARGET, DRAFTER = GOLDEN / "tiny-target-f32.gguf", GOLDEN / "tiny-drafter-f32.gguf"
-WANTED = Wanted("auto", (), 0, 8192)
+WANTED = DeviceOptions("auto", (), 0, 8192)
 
 
 class Machine:
     """A model of ten layers, 100 MiB of weights and 300 of experts each, on a card and a CPU of some MiB."""
 
     def __init__(self, card: int, host: int = 10_000) -> None:
-        self.card, self.host, self.asked = card * MIB + DEVICE_RESERVE, host * MIB, list[Wanted]()
+        self.card, self.host, self.asked = card * MIB + DEVICE_RESERVE, host * MIB, list[DeviceOptions]()
 
-    def __call__(self, wanted: Wanted) -> Sequence[DeviceNeed]:
+    def __call__(self, wanted: DeviceOptions) -> Sequence[DeviceNeed]:
         self.asked.append(wanted)
         state, scratch = wanted.context // 8 * MIB // 1024 * 100, 50 * MIB
         empty = dict.fromkeys(("weights", "experts", "packed", "state", "scratch", "drafter"), 0)
@@ -54,7 +54,7 @@ class Machine:
         return [DeviceNeed("CARD0", False, self.card, here), DeviceNeed("CPU", True, self.host, there)]
 
 
-def plan(machine: Machine, wanted: Wanted = WANTED) -> Plan:
+def plan(machine: Machine, wanted: DeviceOptions = WANTED) -> Plan:
     return find_plan(machine, wanted, LAYERS)
 
 
@@ -110,7 +110,7 @@ def test_experts_on_the_cpu_of_the_cpu_are_noted() -> None:
 
 
 def test_experts_on_the_cpu_are_noted_where_there_is_a_drafter() -> None:
-    def without_drafter(wanted: Wanted) -> list[DeviceNeed]:
+    def without_drafter(wanted: DeviceOptions) -> list[DeviceNeed]:
         return [replace(need, parts={**need.parts, "drafter": 0}) for need in machine(wanted)]
 
     machine, some = Machine(card=10_000), replace(WANTED, cpu_moe=3)
@@ -138,10 +138,10 @@ def test_another_process_with_the_model(tmp_path: Path) -> None:
 
 def test_an_engine_that_does_not_fit(remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sizes are the real ones; what there is of the device is not."""
-    real, free = ds4py.engine.measure_files, 0
+    real, free = ds4py.runtime.engine.measure_files, 0
 
     def limited(*files: Any, **options: Any) -> Any:
-        def measure(wanted: Wanted) -> list[DeviceNeed]:
+        def measure(wanted: DeviceOptions) -> list[DeviceNeed]:
             found = real(*files, **options)(wanted)
             return [need if need.host else replace(need, available=free + DEVICE_RESERVE) for need in found]
 
@@ -149,11 +149,11 @@ def test_an_engine_that_does_not_fit(remote: str, monkeypatch: pytest.MonkeyPatc
 
     def needed(experts: int) -> int:
         with Engine(TARGET, device=remote, cpu_moe=experts, threads=1):
-            files = ds4py.engine._files(str(TARGET), DRAFTER)
-            return next(n for n in real(*files)(Wanted(remote, (), experts, 4096)) if not n.host).needed
+            files = ds4py.runtime.engine._files(str(TARGET), DRAFTER)
+            return next(n for n in real(*files)(DeviceOptions(remote, (), experts, 4096)) if not n.host).needed
 
     free = needed(2)
-    monkeypatch.setattr(ds4py.engine, "measure_files", limited)
+    monkeypatch.setattr(ds4py.runtime.engine, "measure_files", limited)
     with pytest.raises(BackendError, match=r"--n-cpu-moe 2 would fit, .*--device cpu would fit"):
         Engine(TARGET, drafter=DRAFTER, device=remote, context=4096, threads=1)
     monkeypatch.setenv("DS4_DEVICE", remote)
@@ -176,7 +176,9 @@ def test_scratch_is_what_the_graphs_of_a_long_session_take() -> None:
             native.commit(rows)
         native.prefill(ids(512))
         taken = sum(graph["bytes"] for graph in native.graphs())
-        (needs,) = measure_files(*ds4py.engine._files(str(TARGET), DRAFTER))(Wanted("cpu", (), 0, native.position))
+        (needs,) = measure_files(*ds4py.runtime.engine._files(str(TARGET), DRAFTER))(
+            DeviceOptions("cpu", (), 0, native.position)
+        )
     assert taken <= needs.parts["scratch"] < 1.1 * taken
 
 

@@ -15,8 +15,8 @@ import pytest
 
 import ds4py
 from ds4py import Engine, Sampling, Session
-from ds4py.cancelling import Cancel
-from ds4py.reuse import SessionPool
+from ds4py.generation.cancelling import Cancel
+from ds4py.prefix_cache import SessionPool
 
 GREEDY = Sampling(temperature=0, logit_bias={1: -np.inf})  # never the end of text
 RNG = np.random.default_rng(5)
@@ -179,7 +179,7 @@ def test_threads_get_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.05)
         return SessionPool(*args, **options)
 
-    monkeypatch.setattr("ds4py.engine.SessionPool", slow)
+    monkeypatch.setattr("ds4py.runtime.engine.SessionPool", slow)
     with Engine() as opened, ThreadPoolExecutor(8) as threads:
         start = threading.Barrier(8)
         pools = list(threads.map(lambda _: (start.wait(), opened.pool)[1], range(8)))

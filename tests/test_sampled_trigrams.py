@@ -25,7 +25,7 @@ from ds4py.speculative import (
     Staged,
     Width,
 )
-from ds4py.speculative.width import MOST
+from ds4py.speculative.draft_length import MOST
 
 KEPT = 3  # tokens that the policy leaves at each step: 27 texts of three tokens
 POLICY = Sampling(temperature=2.0, top_k=KEPT)

@@ -10,7 +10,7 @@ import reference_sampling as reference
 
 from ds4py import _native
 from ds4py.errors import BackendError, RequestError
-from ds4py.sampling import Sampling
+from ds4py.sampling.policy import Sampling
 
 VOCABULARIES = [1, 2, 512, 129_280]
 NEUTRAL = Sampling()

@@ -13,7 +13,7 @@ from serving import Live, live
 from ds4py import ChatPiece
 from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.errors import BackendError, RequestError
-from ds4py.logprobs import TokenLogprobs
+from ds4py.sampling.logprobs import TokenLogprobs
 from ds4py.server.openai.response_answer import ResponseAnswer
 from ds4py.server.openai.responses import ResponseRequest
 

@@ -12,7 +12,7 @@ from gguf_tools import GOLDEN
 
 import ds4py
 from ds4py import Engine, Sampling, Session, _native
-from ds4py.speculative import Costs, Draft, DSparkDrafter, Fixed, Loop, Offer, Request, ScriptedDrafter, Width
+from ds4py.speculative import Costs, Draft, DraftRequest, DSparkDrafter, Fixed, Loop, Offer, ScriptedDrafter, Width
 
 
 class TestRows:
@@ -75,7 +75,7 @@ class TestRows:
         seen: list[list[int]] = []
 
         class Recorded(DSparkDrafter):
-            def propose(self, session: Session, request: Request, width: int) -> Draft:
+            def propose(self, session: Session, request: DraftRequest, width: int) -> Draft:
                 draft = super().propose(session, request, width)
                 seen.append([session.position, session.anchor, *draft.tokens.tolist()])
                 return draft
@@ -89,7 +89,7 @@ class TestRows:
 
 class TestDSpark:
     def test_sampled_requests_get_proposals_with_their_q(self, prompted: Session) -> None:
-        request = Request.of(Sampling(seed=1))
+        request = DraftRequest.of(Sampling(seed=1))
         prompted.anchor = CONTINUATION[0]
         drawn = [DSparkDrafter(shortlist=40).propose(prompted, request, 5) for _ in range(4)]
         assert all(draft.q_probs.shape == (5, 40) and draft.q_ids is not None for draft in drawn)
@@ -100,9 +100,9 @@ class TestDSpark:
 
     def test_greedy_requests_propose_by_their_policy(self, prompted: Session) -> None:
         prompted.anchor = CONTINUATION[0]
-        plain = DSparkDrafter().propose(prompted, Request.of(GREEDY), 5)
+        plain = DSparkDrafter().propose(prompted, DraftRequest.of(GREEDY), 5)
         assert 7 not in plain.tokens
-        biased = Request.of(Sampling(temperature=0, logit_bias={7: 100.0}))
+        biased = DraftRequest.of(Sampling(temperature=0, logit_bias={7: 100.0}))
         assert DSparkDrafter().propose(prompted, biased, 5).tokens.tolist() == [7] * 5
 
     def test_wrong_arguments(self) -> None:
@@ -187,7 +187,7 @@ class TestSampled:
 
     def test_each_cycle_draws_anew(self, prompted: Session) -> None:
         """The same block, judged again and again at one state, is not judged by the same chances."""
-        request = Request.of(Sampling(seed=11))
+        request = DraftRequest.of(Sampling(seed=11))
         prompted.anchor = CONTINUATION[0]
         loop = Loop(prompted, request, [ScriptedDrafter(lambda _: CONTINUATION[1:4])], Fixed())
         found, counters = set(), []
@@ -198,7 +198,7 @@ class TestSampled:
         assert counters == sorted(set(counters))
 
     def test_greedy_draws_nothing(self, prompted: Session) -> None:
-        request = Request.of(GREEDY)
+        request = DraftRequest.of(GREEDY)
         prompted.anchor = CONTINUATION[0]
         for drafters in ([DSparkDrafter()], [oracle()], []):
             Loop(prompted, request, drafters, Fixed()).cycle(9)
@@ -223,7 +223,7 @@ class TestSampled:
             "drawn": ScriptedDrafter(drawn),
             "dspark": DSparkDrafter(shortlist=64),
         }[proposals]
-        loop = Loop(prompted, Request.of(policy), [drafter], Fixed(2), rule)
+        loop = Loop(prompted, DraftRequest.of(policy), [drafter], Fixed(2), rule)
         draws = 300
         counts = np.bincount([loop.cycle(9)[0] for _ in range(draws)], minlength=VOCAB)
         assert counts[wanted == 0].sum() == 0
@@ -272,7 +272,7 @@ class Alternating:
         self._rng = np.random.default_rng(len(prompt))
         self._cycle = 0
 
-    def propose(self, session: Session, request: Request, width: int) -> Draft:
+    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft:
         self._cycle += 1
         if self._cycle % 4 == 1:
             return DSparkDrafter().propose(session, request, width)

@@ -10,7 +10,7 @@ from conftest import GOLDEN, open_engine
 
 from ds4py import Engine
 from ds4py.cli.model import nodes_note
-from ds4py.threads import default_threads
+from ds4py.runtime.threads import default_threads
 
 
 def test_an_idle_engine_rests() -> None:

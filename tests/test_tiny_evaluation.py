@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ds4py import Engine, FormatError, RequestError, Sampling, Session, embedded
-from ds4py.speculative import Cycle, PromptLookupDrafter, Request, ScriptedDrafter
+from ds4py import Engine, FormatError, RequestError, Sampling, Session, data
+from ds4py.speculative import Cycle, DraftRequest, PromptLookupDrafter, ScriptedDrafter
 from tiny.config import BOS, DOMAINS, EOS
 from tiny.evaluation import Evaluation, Lengths, compare, comparison_table, evaluate, heldout, sample_texts, tables
 from tiny.evaluation import statistics as stats
@@ -50,7 +50,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(work: Path, **options: Any) -> Evaluation:
-    return evaluate(work, embedded.TARGET, embedded.DRAFTER, 1, lengths=LENGTHS, **options)
+    return evaluate(work, data.TARGET, data.DRAFTER, 1, lengths=LENGTHS, **options)
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +236,7 @@ def test_recurring_tokens(tokens: list[int], found: bool) -> None:
 
 def test_lookup_comes_first_where_the_text_repeats(session: Session) -> None:
     """What followed the same four tokens before; three of them are not enough, and the drafter is asked."""
-    request = Request.of(GREEDY)
+    request = DraftRequest.of(GREEDY)
     repeated = LookupFirst().propose(anchored(session, [7, 20, 30, 40, 9, 8, 7, 20, 30, 40]), request, 5)
     assert repeated is not None and repeated.tokens.tolist() == [9, 8, 7, 20, 30]
     drafted = LookupFirst().propose(anchored(session, [7, 20, 30, 40, 9, 8, 6, 20, 30, 40]), request, 5)
@@ -363,4 +363,4 @@ def test_the_table_of_a_comparison() -> None:
 )
 def test_nothing_to_evaluate(work: Path, prompts: int, lengths: Lengths, name: str) -> None:
     with pytest.raises(RequestError, match=f"{name} is 0, wanted 1 or more"):
-        evaluate(work, embedded.TARGET, embedded.DRAFTER, prompts, lengths=lengths)
+        evaluate(work, data.TARGET, data.DRAFTER, prompts, lengths=lengths)

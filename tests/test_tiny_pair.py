@@ -11,7 +11,7 @@ from device import DEVICE
 from gguf_tools import GOLDEN, in_f32
 from numpy.typing import NDArray
 
-from ds4py import Engine, Sampling, Session, embedded
+from ds4py import Engine, Sampling, Session, data
 
 RECORDS = "[\n" + "".join(
     f'  {{"id": {100 + i}, "name": "{name}", "city": "{city}", "active": {active}}},\n'
@@ -31,7 +31,7 @@ def wanted() -> dict[str, NDArray[np.generic]]:
 def widened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """The files' values in F32: activations are not quantised then."""
     folder = tmp_path_factory.mktemp("widened")
-    target, drafter = (in_f32(path, folder / path.name) for path in (embedded.TARGET, embedded.DRAFTER))
+    target, drafter = (in_f32(path, folder / path.name) for path in (data.TARGET, data.DRAFTER))
     with Engine(target, drafter=drafter, device=DEVICE, threads=1) as engine:
         yield engine
 
@@ -63,12 +63,12 @@ def test_drafts(widened: Engine, wanted: dict[str, NDArray[np.generic]]) -> None
 
 
 def test_sizes() -> None:
-    assert embedded.TARGET.stat().st_size <= 16e6
-    assert embedded.DRAFTER.stat().st_size <= 6e6
+    assert data.TARGET.stat().st_size <= 16e6
+    assert data.DRAFTER.stat().st_size <= 6e6
 
 
 def test_the_card_is_in_the_package() -> None:
-    card = Path(embedded.CARD).read_text(encoding="utf-8")
+    card = Path(data.CARD).read_text(encoding="utf-8")
     assert "| domain |" in card
     assert "licence" in card
 

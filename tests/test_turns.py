@@ -9,7 +9,7 @@ import pytest
 from gguf_tools import GOLDEN
 
 from ds4py import Engine, RequestError
-from ds4py.turns import taking_turns, turn
+from ds4py.runtime.rpc_turns import taking_turns, turn
 
 TOKENS: np.ndarray = np.load(GOLDEN / "target-golden.npz")["tokens"][:120]
 

@@ -1,8 +1,8 @@
-"""Prints docs/backends.md's table of levels from `ds4py.proof`."""
+"""Prints docs/backends.md's table of levels from `ds4py.runtime.backend_status`."""
 
-from ds4py.proof import BACKENDS, OPS, proof
+from ds4py.runtime.backend_status import BACKENDS, OPS, backend_status
 
 print("| op | " + " | ".join(BACKENDS) + " |")
 print("| --- |" + " --- |" * len(BACKENDS))
 for op in OPS:
-    print(f"| {op} | " + " | ".join(str(proof(op, backend)) for backend in BACKENDS) + " |")
+    print(f"| {op} | " + " | ".join(str(backend_status(op, backend)) for backend in BACKENDS) + " |")

@@ -9,7 +9,7 @@ from typing import Final
 from ds4py.chat.dsml import CLOSE, CLOSE_INVOKE, CLOSE_PARAMETER, INVOKE, OPEN, PARAMETER, CallReader, Malformed
 from ds4py.chat.markers import DSML, END_THINK, THINK
 from ds4py.chat.messages import Message, ToolCall
-from ds4py.stopping import cut, pending
+from ds4py.chat.scanning import cut, pending
 
 BEFORE_CALLS: Final = "\n\n"
 """Between the content and the calls; it belongs to neither."""

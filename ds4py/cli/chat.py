@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ds4py.cli import exits
 from ds4py.cli.model import decode, note, open_engine
 from ds4py.cli.options import (
     SAMPLING,
@@ -16,11 +15,10 @@ from ds4py.cli.options import (
     add_sampling_flags,
     chosen_width,
     drafting_arguments,
-    number,
     sampling_arguments,
 )
-from ds4py.cli.progress import Bar
 from ds4py.cli.speculation import note_width
+from ds4py.console import Bar, exits, number
 from ds4py.errors import Cancelled, Error
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from ds4py.cli import exits
 from ds4py.cli.model import require_file
-from ds4py.cli.options import add_command, add_drafter_flag, number
-from ds4py.cli.table import size, table
+from ds4py.cli.options import add_command, add_drafter_flag
+from ds4py.console import exits, number, size, table
 
 if TYPE_CHECKING:
     from typing import Any

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ds4py.cli import exits
 from ds4py.cli.model import identity, note, open_engine
 from ds4py.cli.options import (
     SAMPLING,
@@ -19,7 +18,6 @@ from ds4py.cli.options import (
     drafting_arguments,
     sampling_arguments,
 )
-from ds4py.cli.progress import Bar
 from ds4py.cli.prompt import (
     DEFAULT_MAX_TOKENS,
     add_length_flags,
@@ -29,6 +27,7 @@ from ds4py.cli.prompt import (
     token_limit,
 )
 from ds4py.cli.speculation import note_speculation, note_width
+from ds4py.console import Bar, exits
 
 if TYPE_CHECKING:
     from ds4py import Engine, Piece, Session

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ds4py.cli import exits
 from ds4py.cli.model import require_file
-from ds4py.cli.options import add_command, add_placement_flags, number, placement_arguments
+from ds4py.cli.options import add_command, add_placement_flags, placement_arguments
 from ds4py.cli.roles import role
-from ds4py.cli.table import quantity, size, table
+from ds4py.console import exits, number, quantity, size, table
 
 if TYPE_CHECKING:
     from ds4py import _native
@@ -125,7 +124,7 @@ def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> dict[
 def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namespace) -> dict[str, Any]:
     """What each device would hold, and whether that is possible. Raises PairError where a drafter does not fit."""
     from ds4py import _native
-    from ds4py.placement import Wanted, measure_files
+    from ds4py.memory.plan import DeviceOptions, measure_files
 
     if args.drafter is not None:
         require_file(args.drafter)
@@ -133,7 +132,7 @@ def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namesp
     chosen = placement_arguments(args)
     experts = layers if chosen["cpu_moe"] == "all" else chosen["cpu_moe"]
     measure = measure_files(file, drafter, kv_dtype=args.kv_dtype)
-    needs = measure(Wanted(chosen["device"], chosen["split"], experts, args.context))
+    needs = measure(DeviceOptions(chosen["device"], chosen["split"], experts, args.context))
     devices = [
         {"device": need.device, **need.parts, "needed": need.needed, "available": need.available, "fits": need.fits}
         for need in needs
@@ -232,7 +231,7 @@ def in_words(value: object) -> str:
 
 def memory_section(memory: dict[str, Any]) -> str:
     """Memory needed to run, by device and part."""
-    from ds4py.placement import NAMES, PARTS
+    from ds4py.memory.plan import NAMES, PARTS
 
     sections = [f"memory at a context of {memory['context']} with {memory['kv_dtype'].upper()} KV, counted from sizes"]
     for device in memory["devices"]:

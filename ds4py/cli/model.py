@@ -7,9 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ds4py.cli.exits import RUN_TIME, UsageError
 from ds4py.cli.options import placement_arguments
-from ds4py.cli.progress import Bar
+from ds4py.console import Bar, UsageError, exits
 
 if TYPE_CHECKING:
     from ds4py import Engine
@@ -38,7 +37,7 @@ def open_engine(
     import ds4py
     from ds4py import _native
 
-    _native.exit_on_abort(RUN_TIME)
+    _native.exit_on_abort(exits.RUN_TIME)
     if path is None:
         note(args, EMBEDDED_NOTE)
     for file in (path, drafter):

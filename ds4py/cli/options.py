@@ -1,13 +1,10 @@
 """Flags that several commands share, and the parsing of their values."""
 
 import argparse
-import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
-from ds4py.cli.exits import UsageError
-
-Number = TypeVar("Number", int, float)
+from ds4py.console import number
 
 MAX_WIDTH = 15
 """Proposals that one verify can hold, whoever makes them."""
@@ -28,59 +25,9 @@ SAMPLING = (
 """Flags of the sampling policy, by the names of `ds4py.Sampling`."""
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, and which takes no abbreviated flags."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(allow_abbrev=False, **kwargs)
-
-    def error(self, message: str) -> NoReturn:
-        """Raises UsageError instead of printing the usage and leaving."""
-        raise UsageError(f"{message} (try '{self.prog} --help')")
-
-
-class PrintVersion(argparse.Action):
-    """`--version`."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(nargs=0, help="print the version and leave", **kwargs)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Prints `ds4py VERSION (COMMIT)`."""
-        import ds4py
-
-        print(f"ds4py {ds4py.__version__} ({ds4py.__commit__})")
-        parser.exit()
-
-
-def number(
-    kind: Callable[[str], Number], low: float | None = None, high: float | None = None
-) -> Callable[[str], Number]:
-    """A converter for `type=`: a finite number of `kind` in [low, high]."""
-
-    def convert(text: str) -> Number:
-        try:
-            value = kind(text)
-        except ValueError:
-            wanted = "a whole number" if kind is int else "a number"
-            raise argparse.ArgumentTypeError(f"{text!r} is not {wanted}") from None
-        if not math.isfinite(value) or (low is not None and value < low) or (high is not None and value > high):
-            raise argparse.ArgumentTypeError(f"{text} is out of range, wanted {limits(low, high)}")
-        return value
-
-    return convert
-
-
-def limits(low: float | None, high: float | None) -> str:
-    """A range in words; None is no limit."""
-    if low is None:
-        return "a finite number"
-    return f"{low} or more" if high is None else f"between {low} and {high}"
-
-
 def width(text: str) -> "int | str":
     """Converts a number of proposals; the names of policies stay as they are."""
-    from ds4py.speculative.width import POLICIES
+    from ds4py.speculative.draft_length import POLICIES
 
     if text in POLICIES:
         return text
@@ -256,7 +203,7 @@ def chosen_width(args: argparse.Namespace) -> "int | str":
 
 def drafting_arguments(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments of `Session.generate` that these flags stand for."""
-    from ds4py.speculative.width import Breaker, as_width
+    from ds4py.speculative.draft_length import Breaker, as_width
 
     policy = as_width(chosen_width(args))
     return {

@@ -5,11 +5,9 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ds4py.cli import exits
-from ds4py.cli.exits import UsageError
 from ds4py.cli.model import note, open_engine, read_text
-from ds4py.cli.options import add_command, add_engine_flags, add_output_flags, number
-from ds4py.cli.progress import Bar
+from ds4py.cli.options import add_command, add_engine_flags, add_output_flags
+from ds4py.console import Bar, UsageError, exits, number
 
 if TYPE_CHECKING:
     import numpy as np

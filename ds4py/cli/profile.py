@@ -4,11 +4,9 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from ds4py.cli import exits
 from ds4py.cli.model import identity, open_engine
-from ds4py.cli.options import add_command, add_drafter_flag, add_engine_flags, add_model_flag, add_output_flags, number
-from ds4py.cli.progress import Bar
-from ds4py.cli.table import table
+from ds4py.cli.options import add_command, add_drafter_flag, add_engine_flags, add_model_flag, add_output_flags
+from ds4py.console import Bar, exits, number, table
 
 if TYPE_CHECKING:
     from ds4py import Engine

@@ -4,9 +4,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from ds4py.cli.exits import UsageError
 from ds4py.cli.model import read_text
-from ds4py.cli.options import number, token_ids
+from ds4py.cli.options import token_ids
+from ds4py.console import UsageError, number
 
 if TYPE_CHECKING:
     from ds4py import Engine

@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ds4py.cli import exits
 from ds4py.cli.model import open_engine
 from ds4py.cli.options import (
     add_command,
@@ -14,11 +13,10 @@ from ds4py.cli.options import (
     add_model_flag,
     add_output_flags,
     drafting_arguments,
-    number,
 )
-from ds4py.cli.progress import Bar
 from ds4py.cli.prompt import add_length_flags, add_prompt_flags, encode, prompt_text, token_limit
 from ds4py.cli.speculation import note_speculation, note_width
+from ds4py.console import Bar, exits, number
 
 if TYPE_CHECKING:
     from ds4py import Session

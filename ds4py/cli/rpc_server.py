@@ -5,9 +5,9 @@ import ipaddress
 import signal
 from typing import Any
 
-from ds4py.cli import exits
 from ds4py.cli.model import note
-from ds4py.cli.options import add_command, number
+from ds4py.cli.options import add_command
+from ds4py.console import exits, number
 
 DESCRIPTION = """\
 Serves a device of this machine by ggml's RPC protocol; elsewhere it is --device rpc:HOST:PORT. One process is served

@@ -6,17 +6,10 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ds4py.cli import exits
 from ds4py.cli.model import note, open_engine, require_file
-from ds4py.cli.options import (
-    add_command,
-    add_drafting_flags,
-    add_engine_flags,
-    add_model_flag,
-    drafting_arguments,
-    number,
-)
+from ds4py.cli.options import add_command, add_drafting_flags, add_engine_flags, add_model_flag, drafting_arguments
 from ds4py.cli.speculation import note_width
+from ds4py.console import exits, number
 
 if TYPE_CHECKING:
     from ds4py import Engine
@@ -120,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
     check_paths(args)
 
     def load(progress: Callable[[float], None]) -> "Engine":
-        from ds4py.reuse import SessionPool
+        from ds4py.prefix_cache import SessionPool
 
         engine = open_engine(args, args.model, args.drafter, progress)
         note_width(args, engine)
@@ -140,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
 
 def check_paths(args: argparse.Namespace) -> None:
     """Raises OSError or RequestError for what is not there, or cannot be written, before anything listens."""
-    from ds4py.reuse import prepared
+    from ds4py.prefix_cache import prepared
 
     for file in (args.model, args.drafter):
         if file is not None:

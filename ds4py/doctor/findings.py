@@ -162,7 +162,7 @@ def memory(machine: Machine) -> list[Finding]:
 
 def missing_device(device: str, machine: Machine, build: Build, findings: list[Finding]) -> Finding:
     """Why a device that was asked for is not here: what was found of its backend, or how it is had."""
-    from ds4py.proof import backend_of
+    from ds4py.runtime.backend_status import backend_of
 
     backend = "hip" if device.lower().startswith("hip") else backend_of(device)
     own = [each for each in findings if each.backend == backend and each.blocks]

@@ -9,7 +9,7 @@ from typing import Any
 from ds4py import _native
 from ds4py.doctor.machine import Machine
 from ds4py.errors import BackendError, RequestError
-from ds4py.placement import DeviceNeed, Wanted, find_plan, measure_files
+from ds4py.memory.plan import DeviceNeed, DeviceOptions, find_plan, measure_files
 
 DEFAULT_CONTEXT = 8192
 
@@ -46,13 +46,13 @@ def room_for(model: str, drafter: str | None, context: int | None, machine: Mach
     positions = context or min(DEFAULT_CONTEXT, hyperparameters.context)
     measure_here = measure_files(target, pair)
 
-    def measure(wanted: Wanted) -> Sequence[DeviceNeed]:
+    def measure(wanted: DeviceOptions) -> Sequence[DeviceNeed]:
         left = machine.memory_available
         return [
             replace(need, available=min(need.available, left)) if need.host else need for need in measure_here(wanted)
         ]
 
-    wanted = Wanted(device, (), 0, positions)
+    wanted = DeviceOptions(device, (), 0, positions)
     try:
         plan = find_plan(measure, wanted, hyperparameters.layers)
     except BackendError as error:

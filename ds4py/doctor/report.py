@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ds4py import _native, embedded
+from ds4py import _native, data
 from ds4py.doctor.build import Build, Device
 from ds4py.doctor.capture import Capture, captures, compute_capability
 from ds4py.doctor.findings import Finding, examine, missing_device
 from ds4py.doctor.machine import Machine
 from ds4py.doctor.model import Room, experts_of, room_for
 from ds4py.doctor.trial import Trial, try_device
-from ds4py.proof import GGML, ON_HOST, OPS, Proof, proof
+from ds4py.runtime.backend_status import GGML, ON_HOST, OPS, BackendStatus, backend_status
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def report(
     machine, build = machine or Machine(), build or Build.here()
     if asked == "auto":
         asked = os.environ.get("DS4_DEVICE") or asked
-    experts = experts_of(model or str(embedded.TARGET))
+    experts = experts_of(model or str(data.TARGET))
     offered = [(device, backend) for backend, found in build.devices.items() for device in found]
     if asked.lower().startswith("rpc:"):
         offered.append((remote(asked), "rpc"))
@@ -132,13 +132,13 @@ def _device(
         capture = captures(set(experts), compute_capability(), built_with_graphs=graphs)
     trial = attempt(device["name"]) if device["kind"] in ("cpu", "gpu", "igpu") else None
     used = trial.ops if trial else {}
-    words = {op: str(used_proof(op, backend, used.get(op))) for op in OPS}
+    words = {op: str(used_status(op, backend, used.get(op))) for op in OPS}
     return DeviceReport(device, backend, driver_of(backend, machine), words, trial, capture)
 
 
-def used_proof(op: str, backend: str, by: str | None) -> Proof:
+def used_status(op: str, backend: str, by: str | None) -> BackendStatus:
     """The table's entry, unless the kernel that it is of was not used: then that of what was used instead."""
-    entry = proof(op, backend)
+    entry = backend_status(op, backend)
     if entry.by != "own" or backend == "cpu":
         return entry
     return {"ggml": GGML[backend], "host": ON_HOST}.get(by or "", entry)

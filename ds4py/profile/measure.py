@@ -16,8 +16,8 @@ from ds4py.speculative import PromptLookupDrafter
 from ds4py.speculative.dspark import DSparkDrafter
 
 if TYPE_CHECKING:
-    from ds4py.engine import Engine
-    from ds4py.session import Session
+    from ds4py.runtime.engine import Engine
+    from ds4py.runtime.session import Session
 
 ROUNDS = 7
 ROWS = 16

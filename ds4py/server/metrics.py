@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
-from ds4py.speculative.width.base import MOST
+from ds4py.speculative.draft_length.base import MOST
 
 if TYPE_CHECKING:
-    from ds4py.conversation import ChatStream
+    from ds4py.generation.stream import ChatStream
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ds4py import _native
-from ds4py.sampling import Sampling
+from ds4py.sampling.policy import Sampling
 
 __all__ = ["Proposals", "accept"]
 

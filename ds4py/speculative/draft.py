@@ -14,8 +14,8 @@ from ds4py import _native
 from ds4py.grammar.base import Constraint, Guide
 
 if TYPE_CHECKING:
-    from ds4py.sampling import Sampling
-    from ds4py.session import Session
+    from ds4py.runtime.session import Session
+    from ds4py.sampling.policy import Sampling
 
 Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int32]
@@ -99,7 +99,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Request:
+class DraftRequest:
     """What drafting and accepting need of a generation request; the same for all of its cycles.
 
     Attributes:
@@ -121,7 +121,7 @@ class Request:
     logprobs: int | None = None
 
     @classmethod
-    def of(cls, sampling: Sampling, logprobs: int | None = None, constraint: Constraint | None = None) -> Request:
+    def of(cls, sampling: Sampling, logprobs: int | None = None, constraint: Constraint | None = None) -> DraftRequest:
         """A request with a generator of its own, seeded by `sampling` or, where it has no seed, freshly."""
         policy = sampling.policy()
         arg_max = policy.greedy and not policy.penalises and not sampling.logit_bias
@@ -149,7 +149,7 @@ class Drafter(Protocol):
     name: str
     """For statistics."""
 
-    def propose(self, session: Session, request: Request, width: int) -> Draft | None:
+    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft | None:
         """Proposals for what follows `session.anchor`; the first `width` (1 to 15) at most are verified.
 
         None, or a draft without tokens, makes the cycle a plain step. An exception ends the generation, and leaves the

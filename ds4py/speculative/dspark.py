@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 from ds4py import _native
 from ds4py.errors import RequestError
-from ds4py.speculative.draft import Draft, Request
+from ds4py.speculative.draft import Draft, DraftRequest
 
 if TYPE_CHECKING:
-    from ds4py.session import Session
+    from ds4py.runtime.session import Session
 
 SHORTLIST, SMALL_VOCABULARY = 1024, 16384
 """Candidates of each position: the most that cost no more than a few do (`bench/shortlist.py`). A small vocabulary is
@@ -102,7 +102,7 @@ class DSparkDrafter:
         default = self.shortlist is None and self.proposals == "sampled"
         return self.name if default else f"{self.name}, {self.shortlist} {self.proposals}"
 
-    def propose(self, session: Session, request: Request, width: int) -> Draft:
+    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft:
         """A whole block: what a shorter one would begin with differs, because its rows see each other."""
         if request.arg_max or self.proposals == "greedy":
             return session.draft(shortlist=self.shortlist)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ds4py.common_prefix import common_prefix
 from ds4py.errors import RequestError
-from ds4py.speculative.draft import Draft, Ids, Request
+from ds4py.prefix_cache.common_prefix import common_prefix
+from ds4py.speculative.draft import Draft, DraftRequest, Ids
 
 if TYPE_CHECKING:
-    from ds4py.session import Session
+    from ds4py.runtime.session import Session
 
 SIZES = (4, 3, 2)
 """Lengths of the n-grams that are looked up, the longest first."""
@@ -38,7 +38,7 @@ class PromptLookupDrafter:
         self._index = Index()
         self._seen: tuple[weakref.ref[Session], int] | None = None
 
-    def propose(self, session: Session, request: Request, width: int) -> Draft | None:
+    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft | None:
         """What followed before, or None where the last two tokens are new."""
         found = self.find(session, width)
         return Draft.point_mass(found[0]) if found else None

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 
 from ds4py.errors import RequestError
-from ds4py.logprobs import TokenLogprobs, logprobs
+from ds4py.sampling.logprobs import TokenLogprobs, logprobs
 from ds4py.speculative.accept import accept
 from ds4py.speculative.costs import Costs
-from ds4py.speculative.draft import Draft, Drafter, Floats, Request
+from ds4py.speculative.draft import Draft, Drafter, DraftRequest, Floats
+from ds4py.speculative.draft_length import Width
 from ds4py.speculative.proposers import Candidate, Proposer, most_promising, proposer
 from ds4py.speculative.stats import Cycle, Speculation
-from ds4py.speculative.width import Width
 
 if TYPE_CHECKING:
-    from ds4py.session import Session
+    from ds4py.runtime.session import Session
 
 Rule = Literal["token", "match", "block"]
 
@@ -61,7 +61,7 @@ class Loop:
     def __init__(
         self,
         session: Session,
-        request: Request,
+        request: DraftRequest,
         drafters: Sequence[Drafter],
         width: Width,
         rule: Rule = "token",

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ds4py.speculative.costs import Costs, Curve
-from ds4py.speculative.draft import Draft, Drafter, Ids, Request
+from ds4py.speculative.draft import Draft, Drafter, DraftRequest, Ids
+from ds4py.speculative.draft_length.base import MOST, Offer
 from ds4py.speculative.dspark import DSparkDrafter
 from ds4py.speculative.expected import emitted
 from ds4py.speculative.lookup import PromptLookupDrafter
 from ds4py.speculative.survival import Confident, Observed
-from ds4py.speculative.width.base import MOST, Offer
 
 if TYPE_CHECKING:
-    from ds4py.session import Session
+    from ds4py.runtime.session import Session
 
 LOOKUP_PRIORS = {4: 0.6, 3: 0.5, 2: 0.3}
 """By the length of the ending that was found; a longer one is rarer by chance."""
@@ -36,7 +36,7 @@ class Proposer(ABC):
     def offer(self, session: Session, costs: Costs, most: int) -> Offer | None:
         """What the next `most` proposals promise; None where there are none."""
 
-    def propose(self, session: Session, request: Request, width: int) -> Draft | None:
+    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft | None:
         """Proposals for the cycle that was offered."""
         return self.drafter.propose(session, request, width)
 
@@ -77,7 +77,7 @@ class Modelled(Proposer):
             self._offered = state, Offer(expected, *state[2:], costs.oldest(count))
         return self._offered[1]
 
-    def propose(self, session: Session, request: Request, width: int) -> Draft | None:
+    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft | None:
         """The drafter's proposals."""
         draft = super().propose(session, request, width)
         if draft:
@@ -125,7 +125,7 @@ class Lookup(Proposer):
             unknown=costs.unknown(range(min(most, 1) + 1)),
         )
 
-    def propose(self, session: Session, request: Request, width: int) -> Draft | None:
+    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft | None:
         """What was found."""
         return Draft.point_mass(self._found[0][:width]) if self._found else None
 

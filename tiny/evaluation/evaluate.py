@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ds4py import Engine
-from ds4py.cli.progress import Bar
+from ds4py.console import Bar
 from ds4py.errors import RequestError
 from tiny.config import DOMAINS
 from tiny.evaluation import heldout

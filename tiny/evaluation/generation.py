@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ds4py import Sampling, Session
-from ds4py.speculative import Cycle, Drafter, Fixed, Loop, Request
+from ds4py.speculative import Cycle, Drafter, DraftRequest, Fixed, Loop
 from tiny.config import DOMAINS
 from tiny.evaluation.proposers import PROPOSERS
 
@@ -59,7 +59,7 @@ def generate(
     All cycles are whole: neither the end of the text nor its length cuts the last one's proposals, so that tokens per
     cycle are those of endless text.
     """
-    loop = Loop(session, Request.of(sampling), [drafter], Fixed(WIDTH))
+    loop = Loop(session, DraftRequest.of(sampling), [drafter], Fixed(WIDTH))
     stops = session.tokenizer.stop_ids
     session.anchor = anchor
     tokens: list[int] = []

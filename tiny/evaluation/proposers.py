@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ds4py import Session
-from ds4py.speculative import Draft, Drafter, DSparkDrafter, PromptLookupDrafter, Request
+from ds4py.speculative import Draft, Drafter, DraftRequest, DSparkDrafter, PromptLookupDrafter
 
 EVIDENCE = 4
 """Tokens that have to have occurred before, for a lookup to be preferred to the drafter: the longest it looks for."""
@@ -26,7 +26,7 @@ class LookupFirst:
         self._lookup = PromptLookupDrafter()
         self._drafter = DSparkDrafter()
 
-    def propose(self, session: Session, request: Request, width: int) -> Draft | None:
+    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft | None:
         """The proposals of the one whose turn it is."""
         chosen: Drafter = self._lookup if recurs(session.history(), EVIDENCE) else self._drafter
         return chosen.propose(session, request, width)

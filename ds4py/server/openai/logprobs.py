@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
-    from ds4py.logprobs import TokenLogprobs
+    from ds4py.sampling.logprobs import TokenLogprobs
 
 Json = dict[str, Any]
 

@@ -10,23 +10,31 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ds4py import _native, embedded
-from ds4py.cancelling import Cancel
+from ds4py import _native, data
 from ds4py.chat import Message, encode_chat
 from ds4py.chat.markers import USER
 from ds4py.chat.reply import ReplyParser
-from ds4py.conversation import ChatStream, PlainReply, Reply
-from ds4py.cost_store import CostStore
 from ds4py.errors import RequestError, UnprovenDevice
-from ds4py.exclusive import StaysInProcess
-from ds4py.options import Options, check_options
-from ds4py.placement import Wanted, find_plan, measure_files, shared_memory_note
-from ds4py.proof import unproven
-from ds4py.reuse import DEFAULT_CACHE_BYTES, Lease, Lent, SessionPool, check_length, prepared, turn_marks
-from ds4py.session import Session, token_ids
+from ds4py.generation.cancelling import Cancel
+from ds4py.generation.in_process import StaysInProcess
+from ds4py.generation.options import GenerationOptions, check_options
+from ds4py.generation.stream import ChatStream, PlainReply, Reply
+from ds4py.memory.plan import DeviceOptions, find_plan, measure_files, shared_memory_note
+from ds4py.prefix_cache import (
+    DEFAULT_CACHE_BYTES,
+    CallerSession,
+    LeasedSession,
+    SessionPool,
+    cache_breakpoints,
+    check_length,
+    prepared,
+)
+from ds4py.runtime.backend_status import unproven_note
+from ds4py.runtime.rpc_turns import taking_turns, turn
+from ds4py.runtime.session import Session, token_ids
 from ds4py.speculative import DrafterInfo
+from ds4py.speculative.cost_store import CostStore
 from ds4py.tokenizer import Tokenizer
-from ds4py.turns import taking_turns, turn
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -77,7 +85,7 @@ class Engine(StaysInProcess):
         BackendError: a device has no room (with what would fit; "auto" takes that by itself), or a remote one does not
             answer.
 
-    Warns with `UnprovenDevice` on a device on which nobody has run this program yet (`ds4py.proof`).
+    Warns with `UnprovenDevice` on a device on which nobody has run this program yet (`ds4py.runtime.backend_status`).
     """
 
     def __init__(
@@ -97,9 +105,9 @@ class Engine(StaysInProcess):
         progress: Callable[[float], None] | None = None,
     ) -> None:
         self.embedded = path is None
-        self.path = os.fspath(path) if path is not None else str(embedded.TARGET)
+        self.path = os.fspath(path) if path is not None else str(data.TARGET)
         if self.embedded and drafter is None:
-            drafter = embedded.DRAFTER
+            drafter = data.DRAFTER
         if threads is None and self.embedded:  # too small to share: barriers would take most of its time
             threads = 1
         if cache_dir is not None:
@@ -107,7 +115,7 @@ class Engine(StaysInProcess):
         files = _files(self.path, drafter)
         layers, trained = _checked(*files)
         self._context = context
-        wanted = Wanted(
+        wanted = DeviceOptions(
             device,
             tuple(split),
             layers if cpu_moe == "all" else cpu_moe,
@@ -141,7 +149,7 @@ class Engine(StaysInProcess):
         self.device: str = self._model.device
         self.placement: str = self._model.device_map
         for name in self.device.split(","):
-            if note := unproven(name, _native.cpu_kernels()[0]):
+            if note := unproven_note(name, _native.cpu_kernels()[0]):
                 warnings.warn(note, UnprovenDevice, stacklevel=2)
         self.threads: int = self._model.threads
         self.nodes: int = self._model.nodes
@@ -213,7 +221,7 @@ class Engine(StaysInProcess):
         thinking: bool = False,
         effort: str | None = None,
         session: Session | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[GenerationOptions],
     ) -> ChatStream:
         """Answers a conversation, as a stream that starts when it is read.
 
@@ -235,25 +243,29 @@ class Engine(StaysInProcess):
         return self._stream(ids, ReplyParser(thinking=thinking, tools=bool(tools)), session, options)
 
     def complete(
-        self, prompt: str | Sequence[int], *, session: Session | None = None, **options: Unpack[Options]
+        self, prompt: str | Sequence[int], *, session: Session | None = None, **options: Unpack[GenerationOptions]
     ) -> ChatStream:
         """Continues a raw prompt, text or ids, as `chat` does a conversation; all that comes is content."""
         ids = self.tokenizer.encode(prompt) if isinstance(prompt, str) else prompt
         return self._stream(ids, PlainReply(), session, options)
 
-    def _stream(self, prompt: Sequence[int], reply: Reply, session: Session | None, options: Options) -> ChatStream:
+    def _stream(
+        self, prompt: Sequence[int], reply: Reply, session: Session | None, options: GenerationOptions
+    ) -> ChatStream:
         self._live()
         if session is not None and session.engine is not self:
             raise RequestError("the session is of another engine: give one that this engine opened, or none")
         ids = token_ids(prompt)
         check_length(ids, self.pool.context if session is None else session.context)
         check_options(options, self.drafter, self.tokenizer.vocab_size)
-        marks = turn_marks(ids, self.tokenizer.token_id(USER))
+        breakpoints = cache_breakpoints(ids, self.tokenizer.token_id(USER))
 
-        def lend(cancel: Cancel) -> Lease | Lent:
-            return self.pool.acquire(ids, cancel, marks) if session is None else Lent(session, ids, cancel)
+        def lend(cancel: Cancel) -> LeasedSession | CallerSession:
+            return (
+                self.pool.acquire(ids, cancel, breakpoints) if session is None else CallerSession(session, ids, cancel)
+            )
 
-        return ChatStream(ids, lend, reply, options, marks)
+        return ChatStream(ids, lend, reply, options, breakpoints)
 
     def close(self) -> None:
         """Lets go of the model and of the pool; the memory is freed with the last open session."""

@@ -1,10 +1,9 @@
-"""What only one thread may use at a time, and what stays in its process."""
+"""A lock that refuses a second thread instead of letting it wait."""
 
 from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import NoReturn
 
 from ds4py.errors import RequestError
 
@@ -23,13 +22,3 @@ class Exclusive:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._lock.release()
-
-
-class StaysInProcess:
-    """Refuses to be pickled or copied: it stands for memory and threads of this process."""
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            f"{type(self).__name__} objects cannot be pickled or copied: they hold a loaded model's memory; "
-            "open an Engine in each process, and hand messages or token ids over instead"
-        )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ds4py.errors import RequestError
+from ds4py.speculative.draft_length.base import MOST, Offer, Width
 from ds4py.speculative.stats import Cycle
-from ds4py.speculative.width.base import MOST, Offer, Width
 
 START, NEXT = 2, 3
 

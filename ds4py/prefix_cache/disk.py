@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ds4py import _native
-from ds4py.common_prefix import common_prefix
 from ds4py.errors import Error, FormatError, RequestError
-from ds4py.reuse.prefix import Ids
+from ds4py.prefix_cache.common_prefix import common_prefix
+from ds4py.prefix_cache.prefix import Ids
 
 if TYPE_CHECKING:
-    from ds4py.engine import Engine
-    from ds4py.session import Session
+    from ds4py.runtime.engine import Engine
+    from ds4py.runtime.session import Session
 
 ENDING = ".ds4state"
 NAME: Final = re.compile(rf"[0-9a-f]{{24}}-[0-9a-f]{{24}}{re.escape(ENDING)}")

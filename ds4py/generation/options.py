@@ -7,14 +7,14 @@ from numbers import Integral
 from typing import Any, TypedDict
 
 from ds4py.errors import RequestError
+from ds4py.generation.stopping import StopStrings
 from ds4py.grammar import Constraint
-from ds4py.sampling import Sampling
+from ds4py.sampling.policy import Sampling
 from ds4py.speculative import Choice, Drafter, DrafterInfo, PromptLookupDrafter, Rule, Width, as_width, choose
 from ds4py.speculative.loop import check_rule
-from ds4py.stopping import StopStrings
 
 
-class Options(TypedDict, total=False):
+class GenerationOptions(TypedDict, total=False):
     """The keyword arguments of `Session.generate` that requests hand on to it, which are described there."""
 
     max_tokens: int | None
@@ -33,8 +33,10 @@ def check_options(options: Mapping[str, Any], drafter: DrafterInfo | None, vocab
 
     `drafter` is the engine's, `vocab` the size of its vocabulary.
     """
-    if unknown := sorted(options.keys() - Options.__annotations__.keys()):
-        raise TypeError(f"unknown options {', '.join(unknown)}; there are {', '.join(Options.__annotations__)}")
+    if unknown := sorted(options.keys() - GenerationOptions.__annotations__.keys()):
+        raise TypeError(
+            f"unknown options {', '.join(unknown)}; there are {', '.join(GenerationOptions.__annotations__)}"
+        )
     check_limit(options.get("max_tokens"))
     check_sampling(options.get("sampling"))
     check_logprobs(options.get("logprobs"), vocab)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ds4py.errors import Cancelled
 
 if TYPE_CHECKING:
-    from ds4py.session import Session
+    from ds4py.runtime.session import Session
 
 
 class Cancel:

@@ -10,13 +10,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from ds4py.errors import PromptTooLong, RequestError
-from ds4py.reuse.disk import StateCache
-from ds4py.reuse.prefix import SHARED, Ids, Progress, held, resume, reusable
+from ds4py.prefix_cache.disk import StateCache
+from ds4py.prefix_cache.prefix import SHARED, Ids, Progress, held, resume, reusable
 
 if TYPE_CHECKING:
-    from ds4py.cancelling import Cancel
-    from ds4py.engine import Engine
-    from ds4py.session import Session
+    from ds4py.generation.cancelling import Cancel
+    from ds4py.runtime.engine import Engine
+    from ds4py.runtime.session import Session
 
 DEFAULT_CACHE_BYTES = 16 << 30
 
@@ -34,7 +34,7 @@ class Entry:
 
     Attributes:
         prompt: tokens of its latest request; what follows them was generated.
-        marks: positions in it that others may go on from.
+        breakpoints: positions in it that others may go on from.
         used: when it was last given out, counted in requests.
         busy: whether somebody has it.
         on_disk: whether it is there as it is.
@@ -42,13 +42,13 @@ class Entry:
 
     session: Session
     prompt: int = 0
-    marks: Sequence[int] = ()
+    breakpoints: Sequence[int] = ()
     used: int = 0
     busy: bool = True
     on_disk: bool = False
 
 
-class Lease:
+class LeasedSession:
     """A session that somebody has for one request; leaving the context gives it back, live.
 
     Attributes:
@@ -70,7 +70,7 @@ class Lease:
         if entry:
             self._pool.give_back(entry)
 
-    def __enter__(self) -> Lease:
+    def __enter__(self) -> LeasedSession:
         return self
 
     def __exit__(
@@ -120,10 +120,10 @@ class SessionPool:
         self._closed = False
         self._changed = threading.Condition()
 
-    def acquire(self, ids: Ids, cancel: Cancel | None = None, marks: Sequence[int] = ()) -> Lease:
+    def acquire(self, ids: Ids, cancel: Cancel | None = None, breakpoints: Sequence[int] = ()) -> LeasedSession:
         """A session that holds as much of `ids` as any does, gone back to where it agrees with them.
 
-        Waits while all sessions are given out. `marks` are positions in `ids` that other prompts may go on from.
+        Waits while all sessions are given out. `breakpoints` are positions in `ids` that other prompts may go on from.
 
         Raises RequestError where `ids` leave no room in the context, Cancelled.
         """
@@ -134,8 +134,8 @@ class SessionPool:
             entry.session.clear_cancel()
             cached = self._prepare(entry, source, ids)
             held = self._bring(entry, source, ids, progress)
-            entry.prompt, entry.marks, entry.on_disk = len(ids), marks, False
-            return Lease(self, entry, held, cached)
+            entry.prompt, entry.breakpoints, entry.on_disk = len(ids), breakpoints, False
+            return LeasedSession(self, entry, held, cached)
         except BaseException:
             self.give_back(entry)
             raise
@@ -230,7 +230,7 @@ class SessionPool:
         """To disk, where there is a place and it is worth one."""
         if self._cache and not entry.on_disk and len(entry.session.history()) >= WORTH_KEEPING:
             entry.session.clear_cancel()
-            self._cache.keep(entry.session, entry.marks)
+            self._cache.keep(entry.session, entry.breakpoints)
             entry.on_disk = True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-_DATA = Path(__file__).parent / "data"
+_DATA = Path(__file__).parent
 
 TARGET = _DATA / "tiny-target.gguf"
 """A small trained target. What it can do, and what it was trained on, is in CARD."""

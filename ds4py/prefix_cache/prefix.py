@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ds4py.common_prefix import common_prefix
+from ds4py.prefix_cache.common_prefix import common_prefix
 
 if TYPE_CHECKING:
-    from ds4py.cancelling import Cancel
-    from ds4py.session import Session
+    from ds4py.generation.cancelling import Cancel
+    from ds4py.runtime.session import Session
 
 SHARED = 16
 """Tokens in common that are worth keeping; fewer are evaluated again as fast."""
@@ -21,7 +21,7 @@ Ids = npt.NDArray[np.int32]
 Progress = Callable[[int, int], None]
 
 
-def turn_marks(ids: Ids, user: int | None) -> list[int]:
+def cache_breakpoints(ids: Ids, user: int | None) -> list[int]:
     """Where other prompts are likely to differ: at the first user turn, behind what the system says, and at the end."""
     turns = np.flatnonzero(np.asarray(ids) == user)[:1].tolist() if user is not None else []
     return [*(at for at in turns if at >= SHARED), len(ids)]
@@ -52,7 +52,7 @@ def resume(session: Session, ids: Ids, progress: Progress | None = None) -> int:
     return kept
 
 
-class Lent:
+class CallerSession:
     """A caller's own session for one request, gone back to where it agrees with `ids`; it stays the caller's.
 
     Attributes:
@@ -66,7 +66,7 @@ class Lent:
         self.cached_tokens = reusable(session, ids)
         self.held = resume(session, ids, lambda done, total: cancel.check())
 
-    def __enter__(self) -> Lent:
+    def __enter__(self) -> CallerSession:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ds4py.errors import RequestError
+from ds4py.speculative.draft_length.base import Offer, Width
+from ds4py.speculative.draft_length.ewma import Ewma
 from ds4py.speculative.expected import survival
 from ds4py.speculative.stats import Cycle
-from ds4py.speculative.width.base import Offer, Width
-from ds4py.speculative.width.ewma import Ewma
 
 THRESHOLDS = (0.40, 0.30, 0.25, 0.20)
 """The first two are lucebox's."""

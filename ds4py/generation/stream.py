@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-from ds4py.cancelling import Cancel
 from ds4py.chat import Message
 from ds4py.chat.reply import Content, Event, message_of
 from ds4py.errors import RequestError
-from ds4py.exclusive import StaysInProcess
-from ds4py.logprobs import TokenLogprobs
-from ds4py.reuse import Lease, Lent
-from ds4py.reuse.prefix import Ids
-from ds4py.stats import Stats
+from ds4py.generation.cancelling import Cancel
+from ds4py.generation.in_process import StaysInProcess
+from ds4py.generation.stats import Stats
+from ds4py.prefix_cache import CallerSession, LeasedSession
+from ds4py.prefix_cache.prefix import Ids
+from ds4py.sampling.logprobs import TokenLogprobs
 
 if TYPE_CHECKING:
-    from ds4py.generation import Piece
-    from ds4py.options import Options
+    from ds4py.generation.options import GenerationOptions
+    from ds4py.generation.piece import Piece
 
 
 class Reply(Protocol):
@@ -73,7 +73,7 @@ class Usage:
     completion_tokens: int = 0
 
 
-class Answer:
+class StreamedAnswer:
     """What has become of a request so far."""
 
     def __init__(self, ids: Ids, reply: Reply) -> None:
@@ -102,14 +102,18 @@ class Answer:
 
 
 def pieces(
-    answer: Answer, lend: Callable[[Cancel], Lease | Lent], cancel: Cancel, options: Options, marks: Sequence[int]
+    answer: StreamedAnswer,
+    lend: Callable[[Cancel], LeasedSession | CallerSession],
+    cancel: Cancel,
+    options: GenerationOptions,
+    breakpoints: Sequence[int],
 ) -> Generator[ChatPiece]:
-    """Runs a request in a session that it borrows; it can go back to the `marks` in its prompt later."""
+    """Runs a request in a session that it borrows; it can go back to the `breakpoints` in its prompt later."""
     cancel.check()
     with lend(cancel) as lease, cancel.reaching(lease.session):
         answer.usage = replace(answer.usage, cached_tokens=lease.cached_tokens)
         generated = lease.session.generate(
-            answer.ids[lease.held :], progress=lambda done, total: cancel.check(), checkpoints=marks, **options
+            answer.ids[lease.held :], progress=lambda done, total: cancel.check(), checkpoints=breakpoints, **options
         )
         answer.stats = lease.session.stats
         cancel.check()
@@ -137,16 +141,16 @@ class ChatStream(StaysInProcess):
     def __init__(
         self,
         ids: Ids,
-        lend: Callable[[Cancel], Lease | Lent],
+        lend: Callable[[Cancel], LeasedSession | CallerSession],
         reply: Reply,
-        options: Options,
-        marks: Sequence[int] = (),
+        options: GenerationOptions,
+        breakpoints: Sequence[int] = (),
     ) -> None:
-        self._answer = Answer(ids, reply)
+        self._answer = StreamedAnswer(ids, reply)
         self._cancel = Cancel()
         self._reading = threading.Lock()
         # It knows the answer and not this stream: so it ends, and gives its session back, where the stream is dropped.
-        self._pieces = pieces(self._answer, lend, self._cancel, options, marks)
+        self._pieces = pieces(self._answer, lend, self._cancel, options, breakpoints)
         self._worker: ThreadPoolExecutor | None = None
 
     @property

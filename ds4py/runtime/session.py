@@ -12,31 +12,33 @@ import numpy.typing as npt
 
 from ds4py import _native
 from ds4py.errors import RequestError
-from ds4py.exclusive import Exclusive, StaysInProcess
-from ds4py.generation import Piece, pieces
+from ds4py.generation.generator import pieces
+from ds4py.generation.in_process import StaysInProcess
+from ds4py.generation.options import check_limit, check_logprobs, check_sampling
+from ds4py.generation.piece import Piece
+from ds4py.generation.stats import Stats
+from ds4py.generation.stopping import StopStrings
 from ds4py.grammar import Constraint
-from ds4py.options import check_limit, check_logprobs, check_sampling
-from ds4py.sampling import Sampling
+from ds4py.runtime.exclusive import Exclusive
+from ds4py.runtime.rpc_turns import bare
+from ds4py.sampling.policy import Sampling
 from ds4py.speculative import (
     Choice,
     Costs,
     Draft,
     Drafter,
     DrafterInfo,
+    DraftRequest,
     HeldQ,
     Loop,
     PromptLookupDrafter,
-    Request,
     Rule,
     Width,
     as_width,
     choose,
     default_shortlist,
 )
-from ds4py.stats import Stats
-from ds4py.stopping import StopStrings
 from ds4py.tokenizer import Tokenizer
-from ds4py.turns import bare
 
 StepProgress = Callable[[int, int], None]
 Ids = Sequence[int] | npt.NDArray[np.int32]
@@ -330,7 +332,7 @@ class Session(StaysInProcess):
                 (plain decoding), "auto" whichever of the first two promises more where the engine has a drafter, else
                 "off".
             width: proposals verified a cycle, at most: "auto" is what costs and acceptance make the fastest, else a
-                number, "confidence", "ewma", "staged", or a policy of `ds4py.speculative.width`.
+                number, "confidence", "ewma", "staged", or a policy of `ds4py.speculative.draft_length`.
             accept: "token" judges proposals one by one by rejection sampling, "block" jointly, "match" by drawing from
                 the target and comparing.
             draft_vocab: the shortlist of "dspark", as for `draft`; None is its default.
@@ -345,7 +347,7 @@ class Session(StaysInProcess):
         check_sampling(sampling)
         check_logprobs(logprobs, self.tokenizer.vocab_size)
         stops = StopStrings(stop)
-        request = Request.of(sampling or Sampling(), logprobs, constraint)
+        request = DraftRequest.of(sampling or Sampling(), logprobs, constraint)
         drafters = choose(draft, self.drafter, self._lookup, draft_vocab)
         loop = Loop(self, request, drafters, as_width(width), accept, self.costs)
         self._live.clear_cancel()

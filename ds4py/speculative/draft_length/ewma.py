@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ds4py.speculative.draft_length.base import Offer, Width
 from ds4py.speculative.stats import Cycle
-from ds4py.speculative.width.base import Offer, Width
 
 FIRST, KEPT = 1.5, 0.7
 NEAR = 0.1

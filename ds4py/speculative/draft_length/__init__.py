@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ds4py.errors import RequestError
-from ds4py.speculative.width.auto import Auto
-from ds4py.speculative.width.base import MOST, Width
-from ds4py.speculative.width.breaker import Breaker
-from ds4py.speculative.width.confidence import Confidence
-from ds4py.speculative.width.ewma import Ewma
-from ds4py.speculative.width.fixed import Fixed
-from ds4py.speculative.width.staged import Staged
+from ds4py.speculative.draft_length.auto import Auto
+from ds4py.speculative.draft_length.base import MOST, Width
+from ds4py.speculative.draft_length.breaker import Breaker
+from ds4py.speculative.draft_length.confidence import Confidence
+from ds4py.speculative.draft_length.ewma import Ewma
+from ds4py.speculative.draft_length.fixed import Fixed
+from ds4py.speculative.draft_length.staged import Staged
 
 __all__ = ["MOST", "POLICIES", "Auto", "Breaker", "Confidence", "Ewma", "Fixed", "Staged", "Width", "as_width"]
 

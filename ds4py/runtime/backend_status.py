@@ -25,7 +25,7 @@ class Level(IntEnum):
 
 
 @dataclass(frozen=True)
-class Proof:
+class BackendStatus:
     """Whose code computes something, its level, and what gave it: on or with what, and when."""
 
     by: str
@@ -56,34 +56,34 @@ OPS = (
 )
 
 CPU_KERNELS = {
-    "avx512": Proof("own", Level.EMULATED, "SIMDe", "2026-11"),
-    "avx2vnni": Proof("own", Level.EMULATED, "SIMDe", "2026-11"),
-    "avx2": Proof("own", Level.RUN, "x86-64 with AVX2", "2026-11"),
-    "neon": Proof("own", Level.EMULATED, "arm64 in qemu", "2026-11"),
-    "portable": Proof("own", Level.RUN, "x86-64", "2026-11"),
+    "avx512": BackendStatus("own", Level.EMULATED, "SIMDe", "2026-11"),
+    "avx2vnni": BackendStatus("own", Level.EMULATED, "SIMDe", "2026-11"),
+    "avx2": BackendStatus("own", Level.RUN, "x86-64 with AVX2", "2026-11"),
+    "neon": BackendStatus("own", Level.EMULATED, "arm64 in qemu", "2026-11"),
+    "portable": BackendStatus("own", Level.RUN, "x86-64", "2026-11"),
 }
 """The CPU's own kernels, by their name in `_native.cpu_kernels()`."""
 
 GGML = {
-    "cpu": Proof("ggml", Level.RUN, "x86-64", "2026-11"),
-    "rpc": Proof("ggml", Level.RUN, "a CPU over loopback, in CI", "2026-11"),
-    "cuda": Proof("ggml", Level.WRITTEN),
-    "hip": Proof("ggml", Level.WRITTEN),
-    "metal": Proof("ggml", Level.WRITTEN),
-    "vulkan": Proof("ggml", Level.EMULATED, "lavapipe of Mesa 22.3", "2026-11"),
+    "cpu": BackendStatus("ggml", Level.RUN, "x86-64", "2026-11"),
+    "rpc": BackendStatus("ggml", Level.RUN, "a CPU over loopback, in CI", "2026-11"),
+    "cuda": BackendStatus("ggml", Level.WRITTEN),
+    "hip": BackendStatus("ggml", Level.WRITTEN),
+    "metal": BackendStatus("ggml", Level.WRITTEN),
+    "vulkan": BackendStatus("ggml", Level.EMULATED, "lavapipe of Mesa 22.3", "2026-11"),
 }
 """The whole model as a composition of ggml's ops, by backend."""
 
 _CPU_OPS = OPS[:7]
-ON_HOST = Proof("host", Level.RUN, "x86-64", "2026-11")
+ON_HOST = BackendStatus("host", Level.RUN, "x86-64", "2026-11")
 
 _EMULATED = {
-    "cuda": Proof("own", Level.EMULATED, "compiled for sm_80, 90, 120, 121", "2026-11"),
-    "hip": Proof("own", Level.EMULATED, "waves of 32 and 64, compiled for gfx1100, 1151, 942", "2026-11"),
-    "metal": Proof("own", Level.EMULATED, "not compiled by Metal's compiler", "2026-11"),
+    "cuda": BackendStatus("own", Level.EMULATED, "compiled for sm_80, 90, 120, 121", "2026-11"),
+    "hip": BackendStatus("own", Level.EMULATED, "waves of 32 and 64, compiled for gfx1100, 1151, 942", "2026-11"),
+    "metal": BackendStatus("own", Level.EMULATED, "not compiled by Metal's compiler", "2026-11"),
 }
 
-OWN: dict[str, dict[str, Proof]] = {
+OWN: dict[str, dict[str, BackendStatus]] = {
     **{op: {"cpu": CPU_KERNELS["avx2"]} for op in _CPU_OPS},
     "draft attention": {"cpu": CPU_KERNELS["avx2"], **_EMULATED},
     "Markov head": {"cpu": CPU_KERNELS["avx2"], **_EMULATED},
@@ -92,7 +92,7 @@ OWN: dict[str, dict[str, Proof]] = {
 """Where an op is not composed of ggml's, by op and backend."""
 
 
-def proof(op: str, backend: str) -> Proof:
+def backend_status(op: str, backend: str) -> BackendStatus:
     """What computes an op on a backend, and how far that has been proven."""
     return OWN.get(op, {}).get(backend, GGML[backend])
 
@@ -106,7 +106,7 @@ def backend_of(device: str) -> str:
     return next((each for each in ("vulkan", "rpc") if name.startswith(each)), "cpu")
 
 
-def unproven(device: str, cpu_kernels: str) -> str | None:
+def unproven_note(device: str, cpu_kernels: str) -> str | None:
     """What to say when a model is loaded to a device on which nobody has run this program; None where somebody has.
 
     `DS4_TRUST` names backends, or `all`, of which it is not said.

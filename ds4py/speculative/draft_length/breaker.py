@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ds4py.errors import RequestError
+from ds4py.speculative.draft_length.base import Offer, Width
 from ds4py.speculative.stats import Cycle
-from ds4py.speculative.width.base import Offer, Width
 
 
 class Breaker(Width):

@@ -26,7 +26,7 @@ DEAR_ROWS = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DeviceOptions:
     """Where a model is to run, and how long its sessions may get."""
 
     device: str
@@ -66,7 +66,7 @@ class DeviceNeed:
         return f"{self.device}: needs {in_words(self.needed)} ({', '.join(parts)}), has {in_words(self.available)} free"
 
 
-Measure = Callable[[Wanted], Sequence[DeviceNeed]]
+Measure = Callable[[DeviceOptions], Sequence[DeviceNeed]]
 """What every device that computes something would hold."""
 
 
@@ -74,7 +74,7 @@ Measure = Callable[[Wanted], Sequence[DeviceNeed]]
 class Plan:
     """Where a model goes, what it takes there, and what there is to say of it."""
 
-    wanted: Wanted
+    wanted: DeviceOptions
     needs: tuple[DeviceNeed, ...]
     notes: tuple[str, ...]
 
@@ -84,7 +84,7 @@ class Plan:
         return sum(need.needed for need in self.needs if need.host)
 
 
-def find_plan(measure: Measure, wanted: Wanted, layers: int) -> Plan:
+def find_plan(measure: Measure, wanted: DeviceOptions, layers: int) -> Plan:
     """What is wanted where it fits; with the device "auto" else what fits, and the plan says so.
 
     Raises BackendError, with the parts and what would fit, where it does not.
@@ -107,7 +107,7 @@ def measure_files(
 ) -> Measure:
     """What a target and its drafter, if there is one, take of each device that computes something."""
 
-    def measure(wanted: Wanted) -> Sequence[DeviceNeed]:
+    def measure(wanted: DeviceOptions) -> Sequence[DeviceNeed]:
         found = _native.memory_by_device(
             target,
             drafter,
@@ -131,7 +131,7 @@ def _fits(needs: Iterable[DeviceNeed]) -> bool:
     return all(need.fits for need in needs)
 
 
-def _notes(wanted: Wanted, needs: Sequence[DeviceNeed]) -> Iterable[str]:
+def _notes(wanted: DeviceOptions, needs: Sequence[DeviceNeed]) -> Iterable[str]:
     if wanted.cpu_moe and all(need.host or not need.needed for need in needs):
         yield "keeping experts on the CPU changes nothing where the CPU computes all"
     elif wanted.cpu_moe and any(need.parts["drafter"] for need in needs):
@@ -142,7 +142,9 @@ def _notes(wanted: Wanted, needs: Sequence[DeviceNeed]) -> Iterable[str]:
             yield f"weights are used as they lie in the file: copies for the kernels take {copies}, {left} are left"
 
 
-def _more_experts(measure: Measure, wanted: Wanted, needs: Sequence[DeviceNeed], layers: int) -> Wanted | None:
+def _more_experts(
+    measure: Measure, wanted: DeviceOptions, needs: Sequence[DeviceNeed], layers: int
+) -> DeviceOptions | None:
     """With the fewest layers' experts on the CPU that make it fit."""
     if all(need.fits for need in needs if not need.host):
         return None
@@ -150,7 +152,7 @@ def _more_experts(measure: Measure, wanted: Wanted, needs: Sequence[DeviceNeed],
     return None if found is None else replace(wanted, cpu_moe=found)
 
 
-def _shorter(measure: Measure, wanted: Wanted) -> Wanted | None:
+def _shorter(measure: Measure, wanted: DeviceOptions) -> DeviceOptions | None:
     """With the longest context that fits."""
     lengths = range((wanted.context - 1) // CONTEXT_STEP * CONTEXT_STEP, 0, -CONTEXT_STEP)
     found = _first(lengths, lambda n: _fits(measure(replace(wanted, context=n))))
@@ -166,7 +168,9 @@ def _first(values: range, fits: Callable[[int], bool]) -> int | None:
     return values[low] if low < len(values) else None
 
 
-def _fixes(measure: Measure, wanted: Wanted, with_experts: Wanted | None, on_cpu: Wanted) -> Iterable[str]:
+def _fixes(
+    measure: Measure, wanted: DeviceOptions, with_experts: DeviceOptions | None, on_cpu: DeviceOptions
+) -> Iterable[str]:
     """Flags that would make it fit."""
     if with_experts:
         yield f"--n-cpu-moe {with_experts.cpu_moe}"
@@ -182,7 +186,7 @@ def _refusal(needs: Sequence[DeviceNeed], fixes: Iterable[str]) -> str:
     return f"the model does not fit: {short}; " + (", ".join(would) or "use a smaller model or quantisation")
 
 
-def _said(needs: Sequence[DeviceNeed], smaller: Wanted) -> str:
+def _said(needs: Sequence[DeviceNeed], smaller: DeviceOptions) -> str:
     short = "; ".join(str(need) for need in needs if not need.fits)
     what = (
         "the CPU computes all"

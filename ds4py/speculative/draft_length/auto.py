@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ds4py.speculative.draft_length.account import Account
+from ds4py.speculative.draft_length.base import Offer, Width
 from ds4py.speculative.expected import worthwhile
 from ds4py.speculative.stats import Cycle
-from ds4py.speculative.width.account import Account
-from ds4py.speculative.width.base import Offer, Width
 
 MEASURE_AGAIN = 32
 """Drafts after which one is verified in the width that was measured longest ago: a wrong cost would stay for ever."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ds4py.errors import RequestError
-from ds4py.speculative.width.base import MOST, Offer, Width
+from ds4py.speculative.draft_length.base import MOST, Offer, Width
 
 LONG = 1 << 30
 """Cycles of a request, and more."""

@@ -1,0 +1,15 @@
+"""A base for what cannot leave its process."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+
+class StaysInProcess:
+    """Refuses to be pickled or copied: it stands for memory and threads of this process."""
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} objects cannot be pickled or copied: they hold a loaded model's memory; "
+            "open an Engine in each process, and hand messages or token ids over instead"
+        )
