@@ -6,6 +6,7 @@
 #include "drafter/description.h"
 #include "module.h"
 #include "progress.h"
+#include "running.h"
 
 namespace py = pybind11;
 
@@ -24,8 +25,9 @@ Hyperparameters read(const gguf::File& file, const std::optional<model::Hyperpar
 std::shared_ptr<Drafter> load(const std::string& path, const Model& target,
                               const std::function<void(double)>& progress) {
     const LoadProgress report = load_progress(progress);
-    py::gil_scoped_release release;
-    return std::const_pointer_cast<Drafter>(Drafter::load(path, target, report));
+    std::shared_ptr<const Drafter> drafter;
+    run([&] { drafter = Drafter::load(path, target, report); });
+    return released_unlocked(std::move(drafter));
 }
 
 void register_hyperparameters(py::module_& m) {

@@ -5,6 +5,7 @@
 #include "cpu/kernels.h"
 #include "machine/memory.h"
 #include "module.h"
+#include "running.h"
 
 namespace py = pybind11;
 
@@ -40,8 +41,10 @@ void register_hardware(py::module_& m) {
     m.def(
         "backends",
         [] {
+            std::vector<backend::BackendFacts> found;
+            run([&] { found = backend::backends(); });
             py::list list;
-            for (const backend::BackendFacts& backend : backend::backends()) list.append(as_dict(backend));
+            for (const backend::BackendFacts& backend : found) list.append(as_dict(backend));
             return list;
         },
         "What ggml offers in this build: backends with their name, features and devices; bytes of memory.");

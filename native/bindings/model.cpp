@@ -7,6 +7,7 @@
 #include "model/hyperparameters.h"
 #include "module.h"
 #include "progress.h"
+#include "running.h"
 
 namespace py = pybind11;
 
@@ -17,38 +18,42 @@ std::shared_ptr<Model> load(const std::string& path, const std::string& device, 
                             int64_t cpu_moe, std::optional<int> threads, bool repack, size_t reserve,
                             const std::function<void(double)>& progress) {
     const LoadProgress report = load_progress(progress);
-    py::gil_scoped_release release;
-    return std::const_pointer_cast<Model>(
-        Model::load(path, {device, std::move(split), cpu_moe, threads, repack, reserve}, report));
+    std::shared_ptr<const Model> model;
+    run([&] { model = Model::load(path, {device, std::move(split), cpu_moe, threads, repack, reserve}, report); });
+    return released_unlocked(std::move(model));
 }
 
-std::vector<py::dict> memory(const gguf::File& target, const gguf::File* drafter, int64_t context,
-                             const std::string& kv_dtype, const std::string& device, std::vector<int64_t> split,
-                             int64_t cpu_moe, bool repack) {
+std::vector<DeviceMemory> memory(const gguf::File& target, const gguf::File* drafter, int64_t context,
+                                 const std::string& kv_dtype, const std::string& device, std::vector<int64_t> split,
+                                 int64_t cpu_moe, bool repack) {
     ModelOptions options;
     options.device = device;
     options.split = std::move(split);
     options.cpu_moe = cpu_moe;
     options.repack = repack;
     const ggml_type type = kv_type(kv_dtype);
-    const std::vector<DeviceMemory> devices = [&] {
-        py::gil_scoped_release release;
-        return memory_by_device(target, drafter, options, context, type);
-    }();
-    std::vector<py::dict> out;
-    for (const DeviceMemory& found : devices) {
-        py::dict& one = out.emplace_back();
-        one["device"] = found.device;
-        one["host"] = found.host;
-        one["weights"] = found.weights;
-        one["experts"] = found.experts;
-        one["packed"] = found.packed;
-        one["state"] = found.state;
-        one["scratch"] = found.scratch;
-        one["drafter"] = found.drafter;
-        one["available"] = found.available;
-    }
-    return out;
+    std::vector<DeviceMemory> devices;
+    run([&] { devices = memory_by_device(target, drafter, options, context, type); });
+    return devices;
+}
+
+void register_memory(py::module_& m) {
+    using M = DeviceMemory;
+    py::class_<M>(m, "DeviceMemory", "Bytes that a target, its drafter and a session need on one device.")
+        .def_readonly("device", &M::device, "Name of the device.")
+        .def_readonly("host", &M::host, "Whether it is the CPU, which uses weights from the file's mapping.")
+        .def_readonly("weights", &M::weights, "Weights of the target without its routed experts.")
+        .def_readonly("experts", &M::experts, "Routed experts of the target.")
+        .def_readonly("packed", &M::packed, "Copies of weights for the CPU's own kernels.")
+        .def_readonly("state", &M::state, "Keys and rings of one session.")
+        .def_readonly("scratch", &M::scratch, "Memory in which the graphs of a session run.")
+        .def_readonly("drafter", &M::drafter, "Weights of the drafter.")
+        .def_readonly("available", &M::available, "Bytes available now.");
+    m.def("memory_by_device", &memory, py::arg("target"), py::arg("drafter") = nullptr, py::kw_only(),
+          py::arg("context"), py::arg("kv_dtype") = "f16", py::arg("device") = "auto",
+          py::arg("split") = std::vector<int64_t>(), py::arg("cpu_moe") = 0, py::arg("repack") = true,
+          "What Model.load, Drafter.load (None: no drafter) and a session would need on each device. Raises what they\n"
+          "raise for files, devices and numbers.");
 }
 
 }  // namespace
@@ -81,12 +86,7 @@ void register_model(py::module_& m) {
         .def_property_readonly("fingerprint", &Model::fingerprint)
         .def_property_readonly("hyperparameters", &Model::hyperparameters, py::return_value_policy::copy,
                                "A copy, which does not keep the model in memory.");
-    m.def(
-        "memory_by_device", &memory, py::arg("target"), py::arg("drafter") = nullptr, py::kw_only(), py::arg("context"),
-        py::arg("kv_dtype") = "f16", py::arg("device") = "auto", py::arg("split") = std::vector<int64_t>(),
-        py::arg("cpu_moe") = 0, py::arg("repack") = true,
-        "Bytes of each device that Model.load, Drafter.load (None: no drafter) and a session would take, by part, and\n"
-        "what is available there: {device, host, weights, experts, packed, state, scratch, drafter, available}.");
+    register_memory(m);
     m.def(
         "default_threads", [] { return machine::default_threads(machine::read_topology(machine::allowed_cpus())); },
         "Cores that affinity and the control groups' quota leave to this process; at least 1.");

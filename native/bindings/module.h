@@ -15,12 +15,13 @@ void register_formats(pybind11::module_& m);
 void register_gguf(pybind11::module_& m);
 void register_packing(pybind11::module_& m);
 void register_sampling(pybind11::module_& m);
-void register_speculation(pybind11::module_& m);
+void register_acceptance(pybind11::module_& m);
 
 void register_hardware(pybind11::module_& m);
 void register_model(pybind11::module_& m);
 void register_drafter(pybind11::module_& m);
 void register_session(pybind11::module_& m);
+void register_diagnostics(pybind11::module_& m);
 
 /// "f16" or "f32"; throws RequestError for anything else.
 ggml_type kv_type(const std::string& name);

@@ -1,14 +1,10 @@
 #include "running.h"
 
-#include <pybind11/pybind11.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
-
-#include "ds4/errors.h"
 
 namespace ds4::bindings {
 namespace {
@@ -51,6 +47,12 @@ void RunningCall::done() {
     if (!ending) return;
     count(-1);
     wait_for_the_end();
+}
+
+bool interrupted() {
+    if (python_ends()) return true;
+    const pybind11::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
 }
 
 bool python_ends() { return ending; }

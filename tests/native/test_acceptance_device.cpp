@@ -23,7 +23,7 @@ using Dialect = ds4::emulator::Dialect;
 constexpr std::initializer_list<Dialect> kDialects = {Dialect::wave32, Dialect::wave64, Dialect::metal};
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
-using Verdict = std::array<int32_t, 2>;
+using AcceptResult = std::array<int32_t, 2>;
 
 struct Problem {
     int vocab, k;
@@ -57,8 +57,8 @@ Problem random_problem(int vocab, int k, float temperature, bool has_q, uint32_t
     return x;
 }
 
-Verdict run(const Problem& x, Dialect dialect) {
-    Verdict verdict{-2, -2};
+AcceptResult run(const Problem& x, Dialect dialect) {
+    AcceptResult verdict{-2, -2};
     DeviceAcceptance w{};
     w.p = x.p.data();
     w.q = x.q.empty() ? nullptr : x.q.data();
@@ -104,7 +104,7 @@ std::pair<int, std::vector<double>> judged(const Problem& x) {
     return {x.k, test::log_softmax(x.p_row(x.k), x.temperature)};
 }
 
-Verdict greedy(const Problem& x) {
+AcceptResult greedy(const Problem& x) {
     for (int i = 0;; i++) {
         const auto row = x.p_row(i);
         const auto best = static_cast<int32_t>(std::ranges::max_element(row) - row.begin());
@@ -114,7 +114,7 @@ Verdict greedy(const Problem& x) {
 
 /// All dialects say the same, which is right. Returns how many stand.
 int verify(const Problem& x) {
-    const Verdict found = run(x, Dialect::wave32);
+    const AcceptResult found = run(x, Dialect::wave32);
     if (x.temperature > 0) {
         const auto [stand, weights] = judged(x);
         CHECK(found[0] == stand);
@@ -234,7 +234,7 @@ CASE(device_judgements_draw_from_p_where_no_residual_is_left) {
     std::vector<int> counts(4);
     for (uint64_t i = 0; i < 80; i++) {
         x.key.counter = i;
-        const Verdict v = run(x, Dialect::wave32);
+        const AcceptResult v = run(x, Dialect::wave32);
         if (v[0] == 0) counts[v[1]]++;
     }
     CHECK(counts[3] == 0);
@@ -247,15 +247,15 @@ CASE(device_judgements_name_damaged_rows) {
         for (const Dialect d : kDialects) {
             Problem x = random_problem(300, 2, temperature, true, 5, 0.0f);
             x.p[300 + 7] = nan;
-            CHECK((run(x, d) == Verdict{1, -1}));
+            CHECK((run(x, d) == AcceptResult{1, -1}));
             x.p.assign(x.p.size(), kNone);
-            CHECK((run(x, d) == Verdict{0, -1}));
+            CHECK((run(x, d) == AcceptResult{0, -1}));
         }
     }
     for (const Dialect d : kDialects) {
         Problem x = random_problem(300, 2, 0.7f, true, 5, 0.0f);
         x.q[9] = nan;
-        CHECK((run(x, d) == Verdict{0, -1}));
+        CHECK((run(x, d) == AcceptResult{0, -1}));
     }
 }
 
@@ -278,7 +278,7 @@ CASE(device_kernels_follow_the_target) {
     for (uint64_t i = 0; i < 200; i++) {
         x.key = {11, i};
         x.proposals[0] = proposed(kNear, x.key, 1 / kTemperature);
-        const Verdict v = run(x, Dialect::wave32);
+        const AcceptResult v = run(x, Dialect::wave32);
         counts[v[0] ? x.proposals[0] : v[1]]++;
     }
     CHECK(test::chi_square(counts, probabilities(kP, kTemperature)) < kBound);

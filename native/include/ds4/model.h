@@ -24,8 +24,9 @@ struct Weights;
 struct DeviceMap;
 }  // namespace weights
 namespace backend {
+class Connections;
 struct WorkerOptions;
-}
+}  // namespace backend
 namespace machine {
 struct Topology;
 }
@@ -74,8 +75,9 @@ class Model {
     std::string device_name() const;
     /// A description for people: the devices with how many layers each has, and what stays on the CPU.
     std::string describe_device_map() const;
-    /// The connections to remote devices; whatever may outlive the model on such a device holds them.
-    const std::vector<std::shared_ptr<void>>& connections() const;
+    /// The connections to remote devices. A call that talks to such a device holds their lock; whatever may outlive the
+    /// model there holds a copy.
+    const backend::Connections& connections() const;
     /// The largest number of CPU threads that a session computes with.
     int threads() const;
     const machine::Topology& topology() const;

@@ -1,5 +1,7 @@
 #include "backend/device_list.h"
 
+#include "backend/connection.h"
+#include "backend/remote.h"
 #include "ggml-backend.h"
 
 namespace ds4::backend {
@@ -21,6 +23,8 @@ const char* kind_of(enum ggml_backend_dev_type type) {
 }
 
 DeviceFacts facts_of(ggml_backend_dev_t device) {
+    const std::string endpoint = endpoint_of(device);
+    const ConnectionLock lock(endpoint.empty() ? std::vector<std::string>() : std::vector{endpoint});
     ggml_backend_dev_props props;
     ggml_backend_dev_get_props(device, &props);
     return {props.name,

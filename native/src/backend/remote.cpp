@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "backend/connection.h"
 #include "backend/rpc_greeting.h"
 #include "ds4/errors.h"
 #include "ggml-rpc.h"
@@ -38,20 +39,20 @@ Endpoint parse(const std::string& endpoint) {
                        "a name and a number from 1 to 65535");
 }
 
-/// What keeps connections open, by endpoint.
-struct Connections {
+/// The memory on each server that keeps its connection open, by endpoint.
+struct OpenConnections {
     std::mutex mutex;
     std::map<std::string, std::weak_ptr<ggml_backend_buffer>> open;
 
-    static Connections& all() {
-        static Connections connections;
+    static OpenConnections& all() {
+        static auto& connections = *new OpenConnections();  // a model may outlive static objects
         return connections;
     }
 };
 
 /// ggml ends the process where a server does not answer as it should, so it is asked before, unless it serves us.
 void require_server(const Endpoint& endpoint) {
-    Connections& all = Connections::all();
+    OpenConnections& all = OpenConnections::all();
     const std::lock_guard lock(all.mutex);
     if (all.open[endpoint.name].expired()) greet(endpoint);
 }
@@ -63,6 +64,7 @@ bool is_remote(const std::string& name) { return name.starts_with(kPrefix); }
 ggml_backend_dev_t remote_device(const std::string& name) {
     const Endpoint endpoint = parse(name.substr(kPrefix.size()));
     const auto add = rpc_function<decltype(&ggml_backend_rpc_add_server)>("ggml_backend_rpc_add_server");
+    const ConnectionLock lock({endpoint.name});
     require_server(endpoint);
     ggml_backend_reg_t server = add(endpoint.name.c_str());
     if (!server || ggml_backend_reg_dev_count(server) == 0) {
@@ -74,7 +76,7 @@ ggml_backend_dev_t remote_device(const std::string& name) {
 std::shared_ptr<void> keep_connected(ggml_backend_dev_t device) {
     const std::string endpoint = endpoint_of(device);
     if (endpoint.empty()) return nullptr;
-    Connections& all = Connections::all();
+    OpenConnections& all = OpenConnections::all();
     const std::lock_guard lock(all.mutex);
     std::weak_ptr<ggml_backend_buffer>& open = all.open[endpoint];
     if (const auto kept = open.lock()) return kept;

@@ -11,12 +11,14 @@ namespace ds4::backend {
 /// Whether a device's name is that of an RPC server: "rpc:HOST:PORT".
 bool is_remote(const std::string& name);
 
-/// The first device of the server named "rpc:HOST:PORT". Throws RequestError for a name that is not like this,
-/// BackendError saying what to do when nobody answers there within some seconds, or something else does.
+/// The first device of the server named "rpc:HOST:PORT", asked for under the connection's lock. Throws RequestError for
+/// a name that is not like this, BackendError saying what to do when nobody answers there within some seconds, or
+/// something else does.
 ggml_backend_dev_t remote_device(const std::string& name);
 
-/// Keeps the connection to a remote device open, on which its server answers nobody else. Whoever has memory there is
-/// to hold it, so that the server is not greeted on a second connection. Null for a device of this machine.
+/// Keeps the connection to a remote device open as long as the result exists; see Connections, which holds the lock. A
+/// server answers nobody else meanwhile. Null for a device of this machine. Throws BackendError when the server gives
+/// no memory.
 std::shared_ptr<void> keep_connected(ggml_backend_dev_t device);
 
 /// HOST:PORT of an RPC device; empty for any other.

@@ -1,5 +1,8 @@
 #include "ds4/drafter.h"
 
+#include <optional>
+
+#include "backend/connection.h"
 #include "drafter/description.h"
 #include "machine/numa.h"
 #include "weights/fingerprint.h"
@@ -8,10 +11,13 @@
 namespace ds4 {
 
 struct Drafter::Loaded {
-    std::vector<std::shared_ptr<void>> connections;  // to remote devices; outlive what lies there
+    std::optional<backend::ConnectionLock> closing;  // held while the members below give memory back
+    backend::Connections connections;                // outlive what lies there
     std::shared_ptr<const gguf::File> file;          // null for one without data
     drafter::Description description;
     weights::LoadedWeights memory;
+
+    ~Loaded() { closing.emplace(backend::ConnectionLock::for_destructor(connections.endpoints())); }
 };
 
 Drafter::Drafter(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
@@ -27,6 +33,7 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
     if (target.weights().own_kernels) {
         packable = drafter::packable(loaded->description.weights, target.hyperparameters());
     }
+    const backend::ConnectionLock lock(loaded->connections.endpoints());
     const machine::Interleaving interleaving(target.topology());
     loaded->memory = weights::load_weights(
         loaded->description.ctx.get(), *loaded->file, [&](const ggml_tensor*) { return target.device(); },

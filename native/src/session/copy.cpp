@@ -26,28 +26,27 @@ void copy_compressed(const state::State& from, const state::State& to, int64_t p
 }  // namespace
 
 void Session::Impl::copy_from(const Impl& source, int64_t target, const StepProgress& progress) {
-    if (model != source.model || drafter != source.drafter || options.kv_type != source.options.kv_type) {
+    if (model_ != source.model_ || drafter_ != source.drafter_ || options_.kv_type != source.options_.kv_type) {
         throw RequestError("cannot copy from a session of another model, drafter or KV type");
     }
-    if (target < 0 || target > source.position() || target > options.context) {
+    if (target < 0 || target > source.position() || target > options_.context) {
         throw RequestError("cannot copy " + std::to_string(target) + " positions: the session to copy from has " +
                            std::to_string(source.position()) + ", and the context here is " +
-                           std::to_string(options.context));
+                           std::to_string(options_.context));
     }
     rewind(0, {});
-    const bool live = source.written_end - target <= state::kMaxRows;
-    const auto from = live ? source.take_checkpoint() : source.checkpoints.nearest(target);
+    const bool live = source.frontier_.in_slack(target);
+    const auto from = live ? source.take_checkpoint() : source.checkpoints_.nearest(target);
     const int64_t start = from ? std::min(from->mark.position, target) : 0;
     if (start) {
-        copy_compressed(source.state, state, start);
-        restore(*from);
-        tokens.assign(source.tokens.begin(), source.tokens.begin() + from->mark.position);
-        checkpoints.share(source.checkpoints, start);
+        copy_compressed(source.state_, state_, start);
+        restore(*from, {source.tokens().begin(), source.tokens().begin() + from->mark.position});
+        checkpoints_.share(source.checkpoints_, start);
         lower_frontier(start);
     }
     if (start == target) return;
     try {
-        extend(std::span(source.tokens).subspan(start, target - start), nullptr, progress);
+        extend(std::span(source.tokens()).subspan(start, target - start), nullptr, progress);
     } catch (...) {
         rewind(0, {});
         throw;

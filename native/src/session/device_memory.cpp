@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <deque>
 
+#include "backend/connection.h"
 #include "backend/device.h"
 #include "drafter/description.h"
 #include "ds4/memory.h"
 #include "graph/draft.h"
 #include "machine/memory.h"
+#include "session/dummy_buffers.h"
 #include "session/graph_cache.h"
-#include "session/pretend.h"
 #include "weights/loading.h"
 
 namespace ds4 {
@@ -61,10 +62,10 @@ class Scratch {
         const auto layers = state::describe_state(ctx.get(), pair.hp, context_, kv_type_);
         state::DrafterState drafter_state;
         if (pair.drafter) drafter_state = state::describe_drafter_state(ctx.get(), *pair.drafter_numbers(), kv_type_);
-        std::vector<ggml_backend_buffer_ptr> pretended;
-        pretended.push_back(session::pretend(pair.ctx.get()));
-        pretended.push_back(session::pretend(ctx.get()));
-        if (pair.drafter) pretended.push_back(session::pretend(pair.drafter->context()));
+        std::vector<ggml_backend_buffer_ptr> dummies;
+        dummies.push_back(session::dummy_buffers(pair.ctx.get()));
+        dummies.push_back(session::dummy_buffers(ctx.get()));
+        if (pair.drafter) dummies.push_back(session::dummy_buffers(pair.drafter->context()));
         const auto forward_of = [&](int64_t rows) {
             return forward(pair, layers, drafter_state, std::min(rows, context_));
         };
@@ -184,6 +185,7 @@ std::vector<DeviceMemory> memory_by_device(const gguf::File& target, const gguf:
     weights::assign_devices(pair.weights, {options.device, options.split, options.cpu_moe},
                             options.repack && weights::own_kernels());
     const weights::DeviceMap& device_map = pair.weights.device_map;
+    const backend::ConnectionLock lock(backend::endpoints_of(device_map.devices));
     std::vector<DeviceMemory> out(device_map.devices.size());
     add_weights(out, pair);
     add_state(out, pair, context, kv_type);

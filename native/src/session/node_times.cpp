@@ -61,18 +61,15 @@ void NodeWatch::end(const ggml_tensor* node) {
 
 }  // namespace session
 
-std::vector<NodeTime> Session::node_times(std::span<const int32_t> tokens) {
-    Busy busy(impl_->busy);
-    Impl& s = *impl_;
-    s.check_tokens(tokens);
-    if (tokens.size() > state::kMaxRows) {
-        throw RequestError("cannot time " + std::to_string(tokens.size()) + " rows at once, wanted 1 to " +
+std::vector<NodeTime> Session::Impl::node_times(std::span<const int32_t> rows) {
+    check_tokens(rows);
+    if (rows.size() > state::kMaxRows) {
+        throw RequestError("cannot time " + std::to_string(rows.size()) + " rows at once, wanted 1 to " +
                            std::to_string(state::kMaxRows));
     }
-    s.verified.clear();
-    std::vector<float> logits(tokens.size() * s.vocab());
+    std::vector<float> logits(rows.size() * vocab());
     session::NodeWatch watch;
-    s.forward(tokens, graph::Logits::all, logits.data(), &watch);
+    forward(rows, graph::Logits::all, logits.data(), &watch);
     return watch.found();
 }
 

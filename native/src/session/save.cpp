@@ -123,27 +123,25 @@ void check_size(const std::string& path, uint64_t found, uint64_t wanted, bool m
 
 }  // namespace
 
-void Session::save(const std::string& path, std::span<const int64_t> checkpoints) {
-    Busy busy(impl_->busy);
-    Impl& s = *impl_;
-    if (s.row_kept) s.ensure_logits();
-    const auto kept = chosen(s.checkpoints, checkpoints);
+void Session::Impl::save(const std::string& path, std::span<const int64_t> positions) {
+    if (logits_.on_device()) logits();
+    const auto kept = chosen(checkpoints_, positions);
     session::ArchiveHeader h{};
-    h.kv_type = s.options.kv_type;
-    h.model = s.model->fingerprint();
-    h.drafter = s.drafter ? s.drafter->fingerprint() : 0;
-    h.context = s.options.context;
-    h.mark = s.mark();
-    h.logits = s.logits.size();
+    h.kv_type = options_.kv_type;
+    h.model = model_->fingerprint();
+    h.drafter = drafter_ ? drafter_->fingerprint() : 0;
+    h.context = options_.context;
+    h.mark = frontier_.mark();
+    h.logits = logits_.row().size();
     h.checkpoints = kept.size();
-    const uint64_t size = target_size(s.state, h) + drafter_size(s.state);
-    Writer out(size + kept.size() * (sizeof(session::Mark) + rings_size(s.state)));
+    const uint64_t size = target_size(state_, h) + drafter_size(state_);
+    Writer out(size + kept.size() * (sizeof(session::Mark) + rings_size(state_)));
     auto put_tensor = [&](ggml_tensor* t, size_t bytes) { out.put_tensor(t, bytes); };
-    out.put(s.tokens.data(), s.tokens.size());
+    out.put(tokens().data(), tokens().size());
     for (const auto& each : kept) out.put(&each->mark.position, 1);
-    out.put(s.logits.data(), s.logits.size());
-    each_piece(s.state, h.mark.position, put_tensor);
-    each_drafter_piece(s.state, put_tensor);
+    out.put(logits_.row().data(), logits_.row().size());
+    each_piece(state_, h.mark.position, put_tensor);
+    each_drafter_piece(state_, put_tensor);
     for (const auto& each : kept) {
         out.put(&each->mark, 1);
         out.put(each->rings.data(), each->rings.size());
@@ -155,30 +153,30 @@ void Session::save(const std::string& path, std::span<const int64_t> checkpoints
 void Session::Impl::restore(const std::string& path, const session::Archive& archive) {
     const session::ArchiveHeader& h = archive.header;
     if (h.logits != 0) check_size(path, h.logits, static_cast<uint64_t>(vocab()), false);
-    const bool continues = same_drafter(drafter.get(), h);
-    const uint64_t kept = h.checkpoints * (sizeof(session::Mark) + rings_size(state));
-    check_size(path, h.body, target_size(state, h) + (continues ? drafter_size(state) + kept : 0), !continues);
+    const bool continues = same_drafter(drafter_.get(), h);
+    const uint64_t kept = h.checkpoints * (sizeof(session::Mark) + rings_size(state_));
+    check_size(path, h.body, target_size(state_, h) + (continues ? drafter_size(state_) + kept : 0), !continues);
     Reader in(archive.body);
     auto take_tensor = [&](ggml_tensor* t, size_t bytes) { in.take_tensor(t, bytes); };
-    tokens.resize(h.mark.position);
-    logits.resize(h.logits);
+    std::vector<int32_t> tokens(h.mark.position);
     in.take(tokens.data(), tokens.size());
     std::vector<int64_t> positions(h.checkpoints);
     in.take(positions.data(), positions.size());
-    in.take(logits.data(), logits.size());
-    each_piece(state, h.mark.position, take_tensor);
-    written_end = h.mark.written_end;
-    projected = features_from = h.mark.position;
+    std::vector<float> row(h.logits);
+    in.take(row.data(), row.size());
+    logits_.set(std::move(row));
+    each_piece(state_, h.mark.position, take_tensor);
+    // Without the drafter's rings, it learns of new positions only.
+    const session::Mark target_alone{h.mark.position, h.mark.written_end, h.mark.position, h.mark.position};
+    frontier_.restore(std::move(tokens), continues ? h.mark : target_alone);
     if (!continues) return;
-    each_drafter_piece(state, take_tensor);
-    projected = h.mark.projected;
-    features_from = h.mark.features_from;
+    each_drafter_piece(state_, take_tensor);
     for (uint64_t i = 0; i < h.checkpoints; i++) {
         auto checkpoint = std::make_shared<session::Checkpoint>();
         in.take(&checkpoint->mark, 1);
-        checkpoint->rings.resize(rings_size(state));
+        checkpoint->rings.resize(rings_size(state_));
         in.take(checkpoint->rings.data(), checkpoint->rings.size());
-        checkpoints.keep(std::move(checkpoint));
+        checkpoints_.keep(std::move(checkpoint));
     }
 }
 
@@ -193,6 +191,7 @@ std::unique_ptr<Session> Session::load(std::shared_ptr<const Model> model, const
     }
     const SessionOptions options{context.value_or(h.context), static_cast<ggml_type>(h.kv_type)};
     auto session = std::make_unique<Session>(model, options, std::move(drafter));
+    Call call(*session->impl_);
     session->impl_->restore(path, archive);
     return session;
 }

@@ -1,9 +1,10 @@
 #include "ds4/model.h"
 
 #include <atomic>
+#include <optional>
 
+#include "backend/connection.h"
 #include "backend/device.h"
-#include "backend/remote.h"
 #include "backend/workers.h"
 #include "machine/numa.h"
 #include "weights/fingerprint.h"
@@ -23,9 +24,10 @@ bool any_packed_at_load(ggml_context* ctx, const gguf::File& file) {
 }  // namespace
 
 struct Model::Loaded {
+    std::optional<backend::ConnectionLock> closing;  // held while the members below give memory back
     std::shared_ptr<const gguf::File> file;
     model::Hyperparameters hp;
-    std::vector<std::shared_ptr<void>> connections;  // to remote devices; outlive what lies there
+    backend::Connections connections;  // outlive what lies there
     ggml_context_ptr ctx;
     weights::LoadedWeights memory;
     weights::Weights weights;
@@ -35,6 +37,7 @@ struct Model::Loaded {
     std::atomic<size_t> next_cpu{0};
     bool spread_over_nodes = false;
 
+    ~Loaded() { closing.emplace(backend::ConnectionLock::for_destructor(connections.endpoints())); }
     void read(const std::string& path, const ModelOptions& options);
     void load_weights(const ModelOptions& options, const LoadProgress& progress);
 };
@@ -49,12 +52,11 @@ void Model::Loaded::read(const std::string& path, const ModelOptions& options) {
                             options.repack && weights::own_kernels());
     // Only ds4's kernels give the same bits with any number of threads.
     if (!options.threads && weights.device_map.own_kernels) load = std::make_unique<machine::Load>(topology);
-    for (ggml_backend_dev_t device : weights.device_map.devices) {
-        connections.push_back(backend::keep_connected(device));
-    }
+    connections = backend::Connections(weights.device_map.devices);
 }
 
 void Model::Loaded::load_weights(const ModelOptions& options, const LoadProgress& progress) {
+    const backend::ConnectionLock lock(connections.endpoints());
     const machine::Interleaving interleaving(topology);
     const auto device_of = [&](const ggml_tensor* t) {
         return weights.device_map.devices[weights::device_index_of(weights, t)];
@@ -90,7 +92,7 @@ const weights::DeviceMap& Model::device_map() const { return loaded_->weights.de
 ggml_backend_dev_t Model::device() const { return device_map().devices[device_map().head]; }
 std::string Model::device_name() const { return weights::device_names(device_map()); }
 std::string Model::describe_device_map() const { return weights::describe(device_map()); }
-const std::vector<std::shared_ptr<void>>& Model::connections() const { return loaded_->connections; }
+const backend::Connections& Model::connections() const { return loaded_->connections; }
 int Model::threads() const { return loaded_->threads; }
 const machine::Topology& Model::topology() const { return loaded_->topology; }
 bool Model::spread_over_nodes() const { return loaded_->spread_over_nodes; }

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "ds4/acceptance.h"
 #include "ds4/sampling.h"
-#include "ds4/speculation.h"
 
-namespace ds4::speculation {
+namespace ds4::acceptance {
 
 /// The target's rows of one verify. Row i sees the history and the proposals before it; a row that no rule asks for
 /// costs nothing and is not looked at.
@@ -45,4 +45,4 @@ struct DraftRow {
 /// q of proposal i.
 DraftRow draft_row(const Proposals& proposals, size_t i);
 
-}  // namespace ds4::speculation
+}  // namespace ds4::acceptance

@@ -25,7 +25,7 @@ struct Proposals {
     std::span<const int32_t> ids;  // [k, width], distinct in a row; or empty
 };
 
-struct Verdict {
+struct AcceptResult {
     int32_t accepted;  // n, 0..k
     int32_t token;     // the correction (n < k) or the bonus (n = k): the next anchor
 };
@@ -35,7 +35,7 @@ struct Verdict {
 /// policies draw nothing from `rng`. Rows that decide nothing are not looked at. Throws RequestError for shapes that do
 /// not fit, ids outside the vocabulary, a proposal that its q does not list, a q that is no distribution, and a row
 /// without a token; BackendError for NaN logits.
-Verdict accept(Acceptance rule, Sampler& sampler, std::span<const float> logits, const Proposals& proposals,
-               std::span<const int32_t> history, Rng& rng);
+AcceptResult accept(Acceptance rule, Sampler& sampler, std::span<const float> logits, const Proposals& proposals,
+                    std::span<const int32_t> history, Rng& rng);
 
 }  // namespace ds4

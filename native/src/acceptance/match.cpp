@@ -1,8 +1,8 @@
-#include "speculation/rules.h"
+#include "acceptance/rules.h"
 
-namespace ds4::speculation {
+namespace ds4::acceptance {
 
-Verdict by_match(TargetRows& rows, const Proposals& proposals, Rng& rng) {
+AcceptResult by_match(TargetRows& rows, const Proposals& proposals, Rng& rng) {
     size_t accepted = 0;
     int32_t token = rows.sample(0, rng);
     while (accepted < proposals.tokens.size() && token == proposals.tokens[accepted]) {
@@ -11,4 +11,4 @@ Verdict by_match(TargetRows& rows, const Proposals& proposals, Rng& rng) {
     return {static_cast<int32_t>(accepted), token};
 }
 
-}  // namespace ds4::speculation
+}  // namespace ds4::acceptance

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <string>
 
+#include "acceptance/rows.h"
+#include "acceptance/rules.h"
 #include "ds4/errors.h"
-#include "speculation/rows.h"
-#include "speculation/rules.h"
 
 namespace ds4 {
 
@@ -42,22 +42,22 @@ void check_q(const Proposals& proposals, size_t vocab) {
 
 }  // namespace
 
-Verdict accept(Acceptance rule, Sampler& sampler, std::span<const float> logits, const Proposals& proposals,
-               std::span<const int32_t> history, Rng& rng) {
+AcceptResult accept(Acceptance rule, Sampler& sampler, std::span<const float> logits, const Proposals& proposals,
+                    std::span<const int32_t> history, Rng& rng) {
     const size_t k = proposals.tokens.size();
     const size_t vocab = checked_vocab(logits.size(), k);
     require_in_vocabulary(proposals.tokens, vocab, "proposals");
     // Every rule comes to matching where nothing is drawn or nothing is proposed.
     if (sampler.policy().greedy() || k == 0) rule = Acceptance::match;
     if (rule != Acceptance::match || !proposals.q.empty()) check_q(proposals, vocab);
-    speculation::TargetRows rows(sampler, logits, proposals.tokens, history);
+    acceptance::TargetRows rows(sampler, logits, proposals.tokens, history);
     switch (rule) {
         case Acceptance::token:
-            return speculation::by_token(rows, proposals, rng);
+            return acceptance::by_token(rows, proposals, rng);
         case Acceptance::match:
-            return speculation::by_match(rows, proposals, rng);
+            return acceptance::by_match(rows, proposals, rng);
         case Acceptance::block:
-            return speculation::by_block(rows, proposals, rng);
+            return acceptance::by_block(rows, proposals, rng);
     }
     throw RequestError("accept: rule " + std::to_string(static_cast<int>(rule)) + " is none of token, match, block");
 }

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "speculation/residual.h"
-#include "speculation/rules.h"
+#include "acceptance/residual.h"
+#include "acceptance/rules.h"
 
-namespace ds4::speculation {
+namespace ds4::acceptance {
 
 namespace {
 
@@ -18,7 +18,7 @@ double threshold(double mass, double joint) {
 
 }  // namespace
 
-Verdict by_block(TargetRows& rows, const Proposals& proposals, Rng& rng) {
+AcceptResult by_block(TargetRows& rows, const Proposals& proposals, Rng& rng) {
     const size_t k = proposals.tokens.size();
     // The longest prefix that stands, though a shorter one may not have; and its joint ratio.
     size_t accepted = 0;
@@ -42,4 +42,4 @@ Verdict by_block(TargetRows& rows, const Proposals& proposals, Rng& rng) {
                                                             draft_row(proposals, accepted), rng)};
 }
 
-}  // namespace ds4::speculation
+}  // namespace ds4::acceptance

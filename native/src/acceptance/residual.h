@@ -3,9 +3,9 @@
 
 #include <span>
 
-#include "speculation/rows.h"
+#include "acceptance/rows.h"
 
-namespace ds4::speculation {
+namespace ds4::acceptance {
 
 /// Sum of the residual, in double: one pass over p, and over a dense q. Throws RequestError when q holds a number
 /// that is not finite.
@@ -17,4 +17,4 @@ double residual_mass(std::span<const float> p, double scale, const DraftRow& dra
 int32_t draw_correction(TargetRows& rows, size_t row, std::span<float> p, double scale, const DraftRow& draft,
                         Rng& rng);
 
-}  // namespace ds4::speculation
+}  // namespace ds4::acceptance
