@@ -14,7 +14,7 @@ namespace ds4::backend {
 ggml_backend_dev_t find_device(const std::string& name);
 
 /// Whether a name stands for whatever this machine has.
-bool is_automatic(const std::string& name);
+bool is_auto(const std::string& name);
 /// In ggml's order; throws BackendError where there are none.
 std::vector<ggml_backend_dev_t> all_gpus();
 
@@ -22,14 +22,14 @@ std::vector<ggml_backend_dev_t> all_gpus();
 std::string name_of(ggml_backend_dev_t device);
 
 /// Whether a device can look rows up in a matrix of this type and shape, on our word or ggml's: no remote device says.
-bool looks_up_rows(ggml_backend_dev_t device, ggml_type type, int64_t columns, int64_t rows);
+bool supports_get_rows(ggml_backend_dev_t device, ggml_type type, int64_t columns, int64_t rows);
 
 /// The CPU device. Throws BackendError when no CPU backend is loaded.
 ggml_backend_dev_t cpu_device();
 
 /// One of the CPU backend's own functions, which a portable build loads at run time; null where it has none.
 template <typename F>
-F entry_point(ggml_backend_t cpu, const char* name) {
+F proc_address(ggml_backend_t cpu, const char* name) {
     ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(ggml_backend_get_device(cpu));
     return reinterpret_cast<F>(ggml_backend_reg_get_proc_address(reg, name));
 }

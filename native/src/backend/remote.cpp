@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "backend/rpc_greeting.h"
+#include "backend/rpc_handshake.h"
 #include "ds4/errors.h"
 #include "ggml-rpc.h"
 
@@ -53,7 +53,7 @@ struct Connections {
 void require_server(const Endpoint& endpoint) {
     Connections& all = Connections::all();
     const std::lock_guard lock(all.mutex);
-    if (all.open[endpoint.name].expired()) greet(endpoint);
+    if (all.open[endpoint.name].expired()) handshake(endpoint);
 }
 
 }  // namespace

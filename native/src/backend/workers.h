@@ -14,7 +14,7 @@ struct WorkerOptions {
     /// A processor for every thread to stay on; empty: where the system likes.
     std::vector<int> cpus;
     /// With it, a graph gets fewer threads while others need the processors; null: always all of them.
-    machine::Load* load = nullptr;
+    machine::CpuLoad* load = nullptr;
 };
 
 /// A pool of its own: between graphs its threads sleep, after some milliseconds in which the next one may come.
@@ -38,6 +38,6 @@ class Workers {
 
 /// Threads for one of several sessions that compute at this moment: all that it has, or its part of the free cores when
 /// together they have more threads than that; at least 1.
-int share(int threads, int of_all_sessions, int free_cores);
+int threads_of_session(int threads, int of_all_sessions, int free_cores);
 
 }  // namespace ds4::backend

@@ -27,7 +27,7 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
     if (target.weights().own_kernels) {
         packable = drafter::packable(loaded->description.weights, target.hyperparameters());
     }
-    const machine::Interleaving interleaving(target.topology());
+    const machine::ScopedInterleaving interleaving(target.topology());
     loaded->memory = weights::load_weights(
         loaded->description.ctx.get(), *loaded->file, [&](const ggml_tensor*) { return target.device(); },
         target.threads(), packable, 0, progress);

@@ -28,27 +28,27 @@ int64_t length(const gguf::File& file, const std::string& name) {
     throw file.error("tensor '" + name + "' has rows of " + text(found) + ", wanted at most " + text(kMaxSize));
 }
 
-void read_rank(const gguf::File& file, const Names& names, const Metadata& said, Hyperparameters& hp) {
-    const bool without = said.rank == 0 && file.find_tensor(names.markov_embedding) == nullptr;
+void read_rank(const gguf::File& file, const Names& names, const Metadata& metadata, Hyperparameters& hp) {
+    const bool without = metadata.rank == 0 && file.find_tensor(names.markov_embedding) == nullptr;
     hp.rank = without ? 0 : length(file, names.markov_embedding);
-    if (said.rank.value_or(hp.rank) == hp.rank) return;
+    if (metadata.rank.value_or(hp.rank) == hp.rank) return;
     throw file.error("tensor '" + names.markov_embedding + "' is of rank " + text(hp.rank) +
-                     ", but the metadata says " + text(*said.rank));
+                     ", but the metadata says " + text(*metadata.rank));
 }
 
 /// Its width tells whether it reads the Markov row; a width that is neither shows as a wrong shape.
-void read_confidence(const gguf::File& file, const Names& names, const Metadata& said, Hyperparameters& hp) {
+void read_confidence(const gguf::File& file, const Names& names, const Metadata& metadata, Hyperparameters& hp) {
     const gguf::Tensor* found = file.find_tensor(names.confidence);
     hp.confidence = found != nullptr;
-    if (said.confidence.value_or(hp.confidence) != hp.confidence) {
+    if (metadata.confidence.value_or(hp.confidence) != hp.confidence) {
         throw file.error("tensor '" + names.confidence + "' is " + (found ? "there" : "missing") +
                          ", but the metadata says there is " + (found ? "no" : "a") + " confidence head");
     }
     if (!found) return;
     const int64_t width = found->ne[0];
-    if (said.confidence_width.value_or(width) != width) {
+    if (metadata.confidence_width.value_or(width) != width) {
         throw file.error("tensor '" + names.confidence + "' has rows of " + text(width) + ", but the metadata says " +
-                         text(*said.confidence_width));
+                         text(*metadata.confidence_width));
     }
     hp.confidence_markov = hp.rank > 0 && width != hp.stages.hidden;
 }
@@ -95,18 +95,18 @@ void read_attention(const model::Keys& keys, model::Hyperparameters& hp) {
 std::vector<float> read_clamps(const gguf::File& file, const model::Keys& keys, const char* key, int64_t stages,
                                const std::vector<float>& targets) {
     const auto raw = file.opt_doubles(keys.full(key));
-    if (!raw) return of_last_layers(targets, stages);
+    if (!raw) return values_of_last_layers(targets, stages);
     const auto found = keys.numbers(key, std::ssize(*raw), 0, kMaxNumber);
     const bool same = std::ranges::adjacent_find(found, std::not_equal_to()) == found.end();
     if (found.empty() || (!same && std::ssize(found) < stages)) {
         keys.fail(key, "an array of " + text(std::ssize(found)), "an entry for each of " + text(stages) + " stages");
     }
-    return of_last_layers(found, stages);
+    return values_of_last_layers(found, stages);
 }
 
-void read_experts(const gguf::File& file, const Names& names, const model::Keys& keys, const Metadata& said,
+void read_experts(const gguf::File& file, const Names& names, const model::Keys& keys, const Metadata& metadata,
                   model::Hyperparameters& hp) {
-    hp.experts = said.experts ? *said.experts : length(file, names.stage(0) + "exp_probs_b.bias");
+    hp.experts = metadata.experts ? *metadata.experts : length(file, names.stage(0) + "exp_probs_b.bias");
     hp.experts_used = keys.integer("expert_used_count", 1, hp.experts, hp.experts_used);
     hp.shared_experts = keys.integer("expert_shared_count", 1, 1, 1);
     hp.expert_widths.clear();
@@ -120,7 +120,7 @@ void read_experts(const gguf::File& file, const Names& names, const model::Keys&
 }
 
 /// Draft stages see a sliding window and nothing else, and rotate by the plain base.
-void be_window_only(const Names& names, model::Hyperparameters& hp) {
+void set_sliding_window_only(const Names& names, model::Hyperparameters& hp) {
     hp.layers = names.stages;
     hp.ratios.assign(static_cast<size_t>(names.stages), 0);
     hp.hash_layers = 0;
@@ -133,22 +133,23 @@ void be_window_only(const Names& names, model::Hyperparameters& hp) {
 
 }  // namespace
 
-std::vector<float> of_last_layers(const std::vector<float>& layers, int64_t stages) {
+std::vector<float> values_of_last_layers(const std::vector<float>& layers, int64_t stages) {
     std::vector<float> out(static_cast<size_t>(stages), layers.empty() ? 0 : layers.front());
     std::copy_backward(layers.end() - std::min<int64_t>(stages, std::ssize(layers)), layers.end(), out.end());
     return out;
 }
 
 Hyperparameters read_hyperparameters(const gguf::File& file, const Names& names, const model::Hyperparameters& target) {
-    const Metadata said = read_metadata(file, names);
+    const Metadata metadata = read_metadata(file, names);
     const model::Keys keys(file, names.architecture + ".");
-    Hyperparameters hp{names.contract, said.block, said.from_anchor, said.noise, said.taps, 0, false, false, target};
+    Hyperparameters hp{names.contract, metadata.block, metadata.from_anchor, metadata.noise, metadata.taps, 0, false,
+                       false,          target};
     read_sizes(file, names, keys, hp.stages);
     read_attention(keys, hp.stages);
-    read_experts(file, names, keys, said, hp.stages);
-    be_window_only(names, hp.stages);
-    read_rank(file, names, said, hp);
-    read_confidence(file, names, said, hp);
+    read_experts(file, names, keys, metadata, hp.stages);
+    set_sliding_window_only(names, hp.stages);
+    read_rank(file, names, metadata, hp);
+    read_confidence(file, names, metadata, hp);
     return hp;
 }
 

@@ -32,7 +32,7 @@ struct Hyperparameters {
 Hyperparameters read_hyperparameters(const gguf::File& file, const Names& names, const model::Hyperparameters& target);
 
 /// The values of the last layers, one a stage; where the layers are fewer, the first one's stands before them.
-std::vector<float> of_last_layers(const std::vector<float>& layers, int64_t stages);
+std::vector<float> values_of_last_layers(const std::vector<float>& layers, int64_t stages);
 
 /// Throws PairError with everything that does not fit the target.
 void require_pair(const gguf::File& file, const Hyperparameters& hp, const model::Hyperparameters& target);

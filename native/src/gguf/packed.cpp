@@ -73,12 +73,12 @@ class Reader {
     }
 
     template <typename T>
-    const T& array(const std::string& key, const std::string& wanted) const {
+    const T& array(const std::string& key, const std::string& element) const {
         const Value* value = find_value(metadata_, key);
         const auto* found = value ? std::get_if<Array>(value) : nullptr;
         if (found && std::holds_alternative<T>(*found)) return std::get<T>(*found);
         throw file_.error("key '" + key + "' is " + (value ? describe(*value) : "missing") + ", wanted an array of " +
-                          wanted + kAgain);
+                          element + kAgain);
     }
 
     /// Checks one tensor, and makes it what it stands for.
@@ -114,8 +114,8 @@ class Reader {
         }
         const int64_t rows = shape[1] * shape[2];
         if (type < 0 || type >= GGML_TYPE_COUNT || rows % matrices) fail(tensor, what);
-        const auto wanted = kernels::packed_shape(static_cast<ggml_type>(type), shape[0], rows / matrices, matrices);
-        if (!wanted || wanted->bytes != static_cast<uint64_t>(tensor.ne[0])) fail(tensor, what);
+        const auto expected = kernels::packed_shape(static_cast<ggml_type>(type), shape[0], rows / matrices, matrices);
+        if (!expected || expected->bytes != static_cast<uint64_t>(tensor.ne[0])) fail(tensor, what);
     }
 
     [[noreturn]] void fail(const Tensor& tensor, const std::string& what) const {

@@ -47,13 +47,13 @@ Shard read_shard(const std::string& path) {
     const Header header = read_header(cursor, file);
     shard.version = header.version;
     shard.metadata = read_metadata(cursor, header.keys);
-    auto entries = read_entries(cursor, header.tensors);
+    auto infos = read_tensor_infos(cursor, header.tensors);
     const uint64_t alignment = alignment_of(file, shard.metadata);
     // Cannot wrap: the cursor is inside the file, and files are smaller than 2^63 bytes.
     const uint64_t start = *checked_align(cursor.offset(), alignment);
-    const uint64_t end = place_entries(file, entries, start, alignment);
+    const uint64_t end = locate_tensors(file, infos, start, alignment);
     require_one_file(file, end, alignment);
-    for (Entry& entry : entries) shard.tensors.push_back(std::move(entry.tensor));
+    for (TensorInfo& info : infos) shard.tensors.push_back(std::move(info.tensor));
     return shard;
 }
 

@@ -22,6 +22,6 @@ Shard read_shard(const std::string& path);
 
 /// All shards of the set that `path` belongs to, in order; one for a file that is not split. Throws FormatError
 /// naming the shard that is missing or does not belong.
-std::vector<Shard> read_set(const std::string& path);
+std::vector<Shard> read_shards(const std::string& path);
 
 }  // namespace ds4::gguf

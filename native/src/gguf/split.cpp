@@ -55,11 +55,11 @@ std::optional<int64_t> split_value(const Shard& shard, const std::string& key) {
     return *number;
 }
 
-void require_value(const Shard& shard, const std::string& key, int64_t wanted, const std::string& why) {
+void require_value(const Shard& shard, const std::string& key, int64_t expected, const std::string& why) {
     const auto found = split_value(shard, key);
-    if (found == wanted) return;
+    if (found == expected) return;
     throw shard.file->error("key '" + key + "' is " + (found ? std::to_string(*found) : "missing") + ", wanted " +
-                            std::to_string(wanted) + " " + why);
+                            std::to_string(expected) + " " + why);
 }
 
 /// The name of a shard, checked against its keys; none for a file that is not split.
@@ -87,17 +87,17 @@ Shard read_sibling(const std::string& path, const Name& name) {
 }
 
 void require_total(const std::vector<Shard>& shards) {
-    const auto wanted = split_value(shards[0], "split.tensors.count");
+    const auto expected = split_value(shards[0], "split.tensors.count");
     size_t found = 0;
     for (const Shard& shard : shards) found += shard.tensors.size();
-    if (!wanted || *wanted == static_cast<int64_t>(found)) return;
-    throw shards[0].file->error("key 'split.tensors.count' is " + std::to_string(*wanted) + ", but the " +
+    if (!expected || *expected == static_cast<int64_t>(found)) return;
+    throw shards[0].file->error("key 'split.tensors.count' is " + std::to_string(*expected) + ", but the " +
                                 std::to_string(shards.size()) + " shards hold " + std::to_string(found) + " tensors");
 }
 
 }  // namespace
 
-std::vector<Shard> read_set(const std::string& path) {
+std::vector<Shard> read_shards(const std::string& path) {
     Shard first = read_shard(path);
     const auto name = name_of(first);
     std::vector<Shard> shards;

@@ -17,8 +17,8 @@ fs::path unified_mount(const fs::path& mounts) {
     return read_text(mounts / "cgroup.controllers") ? mounts : mounts / "unified";
 }
 
-bool lists(const std::string& controllers, const std::string& wanted) {
-    return ("," + controllers + ",").find("," + wanted + ",") != std::string::npos;
+bool lists(const std::string& controllers, const std::string& controller) {
+    return ("," + controllers + ",").find("," + controller + ",") != std::string::npos;
 }
 
 /// The mount, and every group from it down to `path`. A container may see its own group as the mount while `path` is
@@ -69,7 +69,7 @@ std::optional<int64_t> limit_of(const fs::path& group) {
 }
 
 /// Version 1's own fields count the group alone, those with total_ the groups in it, too; version 2 always does.
-int64_t file_pages(const fs::path& group) {
+int64_t page_cache(const fs::path& group) {
     const auto stat = read_text(group / "memory.stat");
     const bool first = field(stat, "total_inactive_file").has_value();
     const std::string prefix = first ? "total_" : "";
@@ -81,7 +81,7 @@ std::optional<int64_t> left_in(const fs::path& group) {
     const auto current = read_text(group / "memory.current");
     const auto used = number(current ? current : read_text(group / "memory.usage_in_bytes"));
     if (!limit || !used) return std::nullopt;
-    return *limit - std::clamp<int64_t>(*used - file_pages(group), 0, *limit);
+    return *limit - std::clamp<int64_t>(*used - page_cache(group), 0, *limit);
 }
 
 template <typename F>

@@ -49,30 +49,30 @@ int64_t busy_ticks(const std::string& stat, const std::set<int>& cpus) {
 
 }  // namespace
 
-Usage usage(const std::vector<int>& cpus, const std::filesystem::path& root) {
+CpuUsage usage(const std::vector<int>& cpus, const std::filesystem::path& root) {
     const auto stat = read_text(root / "proc/stat");
     if (!stat) return {now(), 0, 0};
     const int64_t ticks = busy_ticks(*stat, {cpus.begin(), cpus.end()});
     return {now(), static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK)), own_seconds()};
 }
 
-int free_cores(int cores, const Usage& before, const Usage& after) {
+int free_cores(int cores, const CpuUsage& before, const CpuUsage& after) {
     const double others = (after.busy - before.busy) - (after.own - before.own);
     const double left = cores - std::max(0.0, others) / (after.time - before.time);
     return std::clamp(static_cast<int>(std::floor(left + kNegligible)), 1, cores);
 }
 
-Load::Load(const Topology& topology, std::filesystem::path root)
+CpuLoad::CpuLoad(const Topology& topology, std::filesystem::path root)
     : root_(std::move(root)),
       cpus_(topology.cpus()),
       cores_(topology.cores()),
       free_(cores_),
       last_(usage(cpus_, root_)) {}
 
-int Load::free_cores() {
+int CpuLoad::free_cores() {
     const std::scoped_lock lock(mutex_);
     if (now() - last_.time < kInterval) return free_;
-    const Usage latest = usage(cpus_, root_);
+    const CpuUsage latest = usage(cpus_, root_);
     free_ = machine::free_cores(cores_, last_, latest);
     last_ = latest;
     return free_;

@@ -19,12 +19,12 @@ const MemoryCalls& system_memory_calls();
 /// While it lives, pages that this thread and those it starts touch first go to all nodes in turn, so that reading them
 /// has the bandwidth of all. Does nothing with one node, where the thread has a policy already (numactl's), or where
 /// the system refuses.
-class Interleaving {
+class ScopedInterleaving {
    public:
-    explicit Interleaving(const Topology& topology, const MemoryCalls& calls = system_memory_calls());
-    ~Interleaving();
-    Interleaving(const Interleaving&) = delete;
-    Interleaving& operator=(const Interleaving&) = delete;
+    explicit ScopedInterleaving(const Topology& topology, const MemoryCalls& calls = system_memory_calls());
+    ~ScopedInterleaving();
+    ScopedInterleaving(const ScopedInterleaving&) = delete;
+    ScopedInterleaving& operator=(const ScopedInterleaving&) = delete;
 
     bool active() const { return active_; }
     /// Lets pages that lie in turn stay so: the system may otherwise move them to whom it sees reading them.
@@ -38,12 +38,12 @@ class Interleaving {
 
 /// While it lives, the calling thread runs on these processors only; on any it might before when there are none, or
 /// where the system cannot hold threads.
-class RunOn {
+class ScopedAffinity {
    public:
-    explicit RunOn(const std::vector<int>& cpus);
-    ~RunOn();
-    RunOn(const RunOn&) = delete;
-    RunOn& operator=(const RunOn&) = delete;
+    explicit ScopedAffinity(const std::vector<int>& cpus);
+    ~ScopedAffinity();
+    ScopedAffinity(const ScopedAffinity&) = delete;
+    ScopedAffinity& operator=(const ScopedAffinity&) = delete;
 
    private:
     std::vector<int> before_;

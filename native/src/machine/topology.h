@@ -39,6 +39,6 @@ int default_threads(const Topology& topology, const std::filesystem::path& root 
 
 /// `count` processors for threads that stay where they are: on nodes in turn, a core's second processor only when all
 /// cores have one, beginning at the `first`-th. Fewer when there are fewer.
-std::vector<int> spread(const Topology& topology, size_t count, size_t first);
+std::vector<int> cpus_for_threads(const Topology& topology, size_t count, size_t first);
 
 }  // namespace ds4::machine

@@ -28,7 +28,7 @@ class Keys {
     std::vector<int64_t> integers(const std::string& key, int64_t layers, int64_t low, int64_t high) const;
     std::vector<float> numbers(const std::string& key, int64_t layers, double low, double high) const;
 
-    [[noreturn]] void fail(const std::string& key, const std::string& found, const std::string& wanted) const;
+    [[noreturn]] void fail(const std::string& key, const std::string& found, const std::string& expected) const;
 
    private:
     template <typename T, typename Bound>

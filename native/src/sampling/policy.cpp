@@ -13,10 +13,10 @@ namespace ds4 {
 namespace {
 
 template <typename T>
-void require(bool fine, const char* field, T found, const char* wanted) {
+void require(bool fine, const char* field, T found, const char* expected) {
     if (fine) return;
     std::ostringstream message;
-    message << "sampling: " << field << " is " << found << ", wanted " << wanted;
+    message << "sampling: " << field << " is " << found << ", wanted " << expected;
     throw RequestError(message.str());
 }
 

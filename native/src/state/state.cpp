@@ -65,11 +65,11 @@ DrafterState describe_drafter_state(ggml_context* ctx, const drafter::Hyperparam
     return s;
 }
 
-Homes all_in(ggml_backend_buffer_type_t memory, int64_t layers) {
+BufferTypes same_buffer_type(ggml_backend_buffer_type_t memory, int64_t layers) {
     return {std::vector<ggml_backend_buffer_type_t>(layers, memory), memory};
 }
 
-State::State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, const Homes& homes,
+State::State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, const BufferTypes& buffer_types,
              const drafter::Hyperparameters* drafter)
     : kv_type_(kv_type) {
     std::map<ggml_backend_buffer_type_t, ggml_context*> by_memory;
@@ -79,9 +79,9 @@ State::State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_typ
         return ctx;
     };
     for (int64_t i = 0; i < hp.layers; i++) {
-        layers_.push_back(describe_layer(in(homes.layers[i]), hp, i, context, kv_type));
+        layers_.push_back(describe_layer(in(buffer_types.layers[i]), hp, i, context, kv_type));
     }
-    if (drafter) drafter_ = describe_drafter_state(in(homes.drafter), *drafter, kv_type);
+    if (drafter) drafter_ = describe_drafter_state(in(buffer_types.drafter), *drafter, kv_type);
     for (const auto& [memory, ctx] : by_memory) {
         buffers_.emplace_back(ggml_backend_alloc_ctx_tensors_from_buft(ctx, memory));
         if (buffers_.back()) continue;

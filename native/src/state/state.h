@@ -44,18 +44,18 @@ struct DrafterState {
 };
 
 /// The memory of each layer's state, and of a drafter's.
-struct Homes {
+struct BufferTypes {
     std::vector<ggml_backend_buffer_type_t> layers;
     ggml_backend_buffer_type_t drafter;
 };
 /// One memory for all.
-Homes all_in(ggml_backend_buffer_type_t memory, int64_t layers);
+BufferTypes same_buffer_type(ggml_backend_buffer_type_t memory, int64_t layers);
 
 /// The tensors of one session, zero-filled: a masked row still meets 0 * x in a product.
 class State {
    public:
     /// Throws BackendError when a device has no room.
-    State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, const Homes& homes,
+    State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, const BufferTypes& buffer_types,
           const drafter::Hyperparameters* drafter = nullptr);
 
     const std::vector<LayerState>& layers() const { return layers_; }

@@ -21,9 +21,9 @@ class Describer {
     /// A matrix, as it is in the file: of any float or quantised type.
     ggml_tensor* matrix(const std::string& name, const Shape& shape) const;
     /// A matrix that is computed with in F32, whatever the file holds.
-    ggml_tensor* wide_matrix(const std::string& name, const Shape& shape) const;
+    ggml_tensor* f32_matrix(const std::string& name, const Shape& shape) const;
     /// A vector (F32, F16 or BF16 in the file) that is computed with in F32. Its values must be finite.
-    ggml_tensor* wide(const std::string& name, const Shape& shape) const;
+    ggml_tensor* f32_vector(const std::string& name, const Shape& shape) const;
     /// The routing table of a hash layer. Its ids are checked here, since a kernel would read out of bounds by them.
     ggml_tensor* token_map(const std::string& name, int64_t used, int64_t vocab, int64_t experts) const;
     /// Throws FormatError naming the first value of a tensor that is NaN or infinite.
@@ -36,7 +36,7 @@ class Describer {
    private:
     const gguf::Tensor& find(const std::string& name, const Shape& shape) const;
     void check_ids(const gguf::Tensor& found, int64_t experts) const;
-    [[noreturn]] void fail_type(const gguf::Tensor& found, const std::string& wanted) const;
+    [[noreturn]] void fail_type(const gguf::Tensor& found, const std::string& expected) const;
     ggml_tensor* create(const gguf::Tensor& found, ggml_type type) const;
 
     ggml_context* ctx_;

@@ -31,7 +31,7 @@ struct Model::Loaded {
     weights::Weights weights;
     machine::Topology topology;
     int threads = 1;
-    std::unique_ptr<machine::Load> load;
+    std::unique_ptr<machine::CpuLoad> load;
     std::atomic<size_t> next_cpu{0};
     bool spread_over_nodes = false;
 
@@ -48,14 +48,14 @@ void Model::Loaded::read(const std::string& path, const ModelOptions& options) {
     weights::assign_devices(weights, {options.device, options.split, options.cpu_moe},
                             options.repack && weights::own_kernels());
     // Only ds4's kernels give the same bits with any number of threads.
-    if (!options.threads && weights.device_map.own_kernels) load = std::make_unique<machine::Load>(topology);
+    if (!options.threads && weights.device_map.own_kernels) load = std::make_unique<machine::CpuLoad>(topology);
     for (ggml_backend_dev_t device : weights.device_map.devices) {
         connections.push_back(backend::keep_connected(device));
     }
 }
 
 void Model::Loaded::load_weights(const ModelOptions& options, const LoadProgress& progress) {
-    const machine::Interleaving interleaving(topology);
+    const machine::ScopedInterleaving interleaving(topology);
     const auto device_of = [&](const ggml_tensor* t) {
         return weights.device_map.devices[weights::device_index_of(weights, t)];
     };
@@ -109,7 +109,7 @@ backend::WorkerOptions Model::workers() const {
     // Threads that stay near memory that is spread over all nodes would be fast or slow by luck.
     const auto count = static_cast<size_t>(threads());
     if (spread_over_nodes()) {
-        workers.cpus = machine::spread(topology(), count, loaded_->next_cpu.fetch_add(count));
+        workers.cpus = machine::cpus_for_threads(topology(), count, loaded_->next_cpu.fetch_add(count));
     }
     if (workers.cpus.size() < count) workers.cpus.clear();
     return workers;

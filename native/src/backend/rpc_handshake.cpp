@@ -1,4 +1,4 @@
-#include "backend/rpc_greeting.h"
+#include "backend/rpc_handshake.h"
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -46,17 +46,17 @@ using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
 /// ggml connects by IPv4.
 Addresses resolve(const Endpoint& e) {
-    addrinfo wanted{}, *found = nullptr;
-    wanted.ai_family = AF_INET;
-    wanted.ai_socktype = SOCK_STREAM;
-    const int error = ::getaddrinfo(e.host.c_str(), std::to_string(e.port).c_str(), &wanted, &found);
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_family = AF_INET;
+    hints.ai_socktype = SOCK_STREAM;
+    const int error = ::getaddrinfo(e.host.c_str(), std::to_string(e.port).c_str(), &hints, &found);
     if (error) fail(e, "there is no host '" + e.host + "' (" + ::gai_strerror(error) + ")");
     return {found, ::freeaddrinfo};
 }
 
 bool ready(int fd, short event) {
-    pollfd wanted{fd, event, 0};
-    return ::poll(&wanted, 1, kTimeoutMs) > 0;
+    pollfd descriptor{fd, event, 0};
+    return ::poll(&descriptor, 1, kTimeoutMs) > 0;
 }
 
 void connect(const Endpoint& e, int fd) {
@@ -84,7 +84,7 @@ void receive(const Endpoint& e, int fd, char* to, size_t size) {
 
 }  // namespace
 
-void greet(const Endpoint& e) {
+void handshake(const Endpoint& e) {
     const Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
     if (socket < 0) fail(e, "no socket: " + std::string(std::strerror(errno)));
     ::fcntl(socket, F_SETFL, O_NONBLOCK);

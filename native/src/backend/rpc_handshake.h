@@ -13,6 +13,6 @@ struct Endpoint {
 
 /// Connects, says hello, and hangs up. Throws BackendError saying what to do where there is no such host, nobody
 /// listens, nobody answers within some seconds, or the answer is not that of a server of our version.
-void greet(const Endpoint& endpoint);
+void handshake(const Endpoint& endpoint);
 
 }  // namespace ds4::backend
