@@ -20,7 +20,7 @@ std::string lower(std::string s) {
     return s;
 }
 
-/// ggml calls devices CUDA0, ROCm0, Metal or MTL0, Vulkan0: "cuda:0" and the like name the same.
+/// Turns a name such as "cuda:0" into ggml's name in lower case. ggml's names are CUDA0, ROCm0, Metal or MTL0, Vulkan0.
 std::string ggml_name(const std::string& name) {
     std::string n = lower(name);
     n.erase(std::remove(n.begin(), n.end(), ':'), n.end());
@@ -42,7 +42,7 @@ std::string device_list() {
     return list;
 }
 
-/// What DS4_DEVICE names; empty where it leaves the choice to us.
+/// Returns the device that DS4_DEVICE names, or an empty string when it is unset or "auto".
 std::string device_of_environment() {
     const char* chosen = std::getenv("DS4_DEVICE");
     return chosen && lower(chosen) != "auto" ? chosen : "";
@@ -57,7 +57,7 @@ ggml_backend_dev_t best_device() {
     return cpu_device();
 }
 
-/// Types whose rows the CUDA, Metal and Vulkan backends all look up.
+/// Returns whether the CUDA, Metal and Vulkan backends all have GGML_OP_GET_ROWS for a type.
 bool every_backend_gets_rows(ggml_type type) {
     constexpr ggml_type types[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_Q4_0, GGML_TYPE_Q4_1,
                                    GGML_TYPE_Q5_0, GGML_TYPE_Q5_1, GGML_TYPE_Q8_0};

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kTimeoutMs = 3000;
 
-/// Sizes of ggml's messages: what the two sides can do besides TCP, which may stay empty.
+/// Bytes of the capabilities in ggml's hello message: transports besides TCP that a side supports, all zero for none.
 constexpr size_t kCapabilities = 24;
 constexpr uint8_t kHello = 14;
 
@@ -44,7 +44,7 @@ class Socket {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-/// ggml connects by IPv4.
+/// Resolves the host to IPv4 addresses, the only ones that ggml connects to. Throws BackendError when there are none.
 Addresses resolve(const Endpoint& e) {
     addrinfo hints{}, *found = nullptr;
     hints.ai_family = AF_INET;
@@ -97,7 +97,7 @@ void handshake(const Endpoint& e) {
         fail(e, std::string(std::strerror(errno)));
     }
     uint64_t size = 0;
-    std::array<char, 4 + kCapabilities> answer{};  // major, minor, patch, a gap
+    std::array<char, 4 + kCapabilities> answer{};  // major, minor, patch, a padding byte, capabilities
     receive(e, socket, reinterpret_cast<char*>(&size), sizeof size);
     if (size != answer.size()) fail(e, "does not speak ggml's RPC protocol: something else listens there");
     receive(e, socket, answer.data(), answer.size());

@@ -12,12 +12,14 @@
 namespace ds4::backend {
 namespace {
 
-/// ggml's measure for how long a thread looks for the next graph before it sleeps: 1 is some milliseconds.
+/// The polling level of ggml's thread pool: how long a thread busy-waits for the next graph before it sleeps. 1 is some
+/// milliseconds.
 constexpr uint32_t kPoll = 1;
 
-/// Threads of all sessions of this process that are computing.
+/// The number of threads of all sessions of this process that are computing now.
 std::atomic<int> computing{0};
 
+/// Counts the threads of one session as computing for its lifetime.
 class ComputingThreads {
    public:
     explicit ComputingThreads(int threads) : threads_(threads), all_(computing += threads) {}
@@ -30,7 +32,7 @@ class ComputingThreads {
     int threads_, all_;
 };
 
-/// Whether ggml's sets of processors hold them.
+/// Returns whether ggml's CPU mask, which has a fixed size, can hold these processors.
 bool fit(const std::vector<int>& cpus) {
     return std::ranges::all_of(cpus, [](int cpu) { return cpu < GGML_MAX_N_THREADS; });
 }

@@ -8,8 +8,8 @@
 namespace ds4 {
 
 struct Drafter::Loaded {
-    std::vector<std::shared_ptr<void>> connections;  // to remote devices; outlive what lies there
-    std::shared_ptr<const gguf::File> file;          // null for one without data
+    std::vector<std::shared_ptr<void>> connections;  // to remote devices; must outlive the memory there
+    std::shared_ptr<const gguf::File> file;          // null for a drafter without data
     drafter::Description description;
     weights::LoadedWeights memory;
 };

@@ -9,7 +9,7 @@ namespace ds4::drafter {
 
 namespace {
 
-// Small enough that products of two stay far below 2^63.
+// A limit that keeps products of two sizes far below 2^63.
 constexpr int64_t kMaxSize = 1 << 24;
 constexpr double kMaxNumber = 1e12, kTiny = 1e-30;
 constexpr int64_t kGatingSqrtSoftplus = 4;
@@ -36,7 +36,8 @@ void read_rank(const gguf::File& file, const Names& names, const Metadata& metad
                      ", but the metadata says " + text(*metadata.rank));
 }
 
-/// Its width tells whether it reads the Markov row; a width that is neither shows as a wrong shape.
+/// Reads the confidence head. Its width says whether it also reads the Markov row; any other width is reported as a
+/// wrong shape when the weights are described.
 void read_confidence(const gguf::File& file, const Names& names, const Metadata& metadata, Hyperparameters& hp) {
     const gguf::Tensor* found = file.find_tensor(names.confidence);
     hp.confidence = found != nullptr;
@@ -53,7 +54,8 @@ void read_confidence(const gguf::File& file, const Names& names, const Metadata&
     hp.confidence_markov = hp.rank > 0 && width != hp.stages.hidden;
 }
 
-/// What shapes the tensors comes from them where the metadata do not say it; a contradiction shows as a wrong shape.
+/// Reads the sizes of the stages: from the metadata, or else from the shapes of tensors. A contradiction is reported as
+/// a wrong shape when the weights are described.
 void read_sizes(const gguf::File& file, const Names& names, const model::Keys& keys, model::Hyperparameters& hp) {
     const std::string stage = names.stage(0);
     const gguf::Tensor& output = need(file, stage + "attn_output_a.weight");
@@ -74,7 +76,7 @@ void read_sizes(const gguf::File& file, const Names& names, const model::Keys& k
     }
 }
 
-/// What no shape tells; it stays the target's unless the file says it.
+/// Reads the numbers that no shape tells. Each stays that of the target unless the file has it.
 void read_attention(const model::Keys& keys, model::Hyperparameters& hp) {
     hp.rope_size = keys.integer("rope.dimension_count", 2, hp.head_size, hp.rope_size);
     hp.window = keys.integer("attention.sliding_window", 1, kMaxSize, hp.window);
@@ -85,13 +87,14 @@ void read_attention(const model::Keys& keys, model::Hyperparameters& hp) {
     hp.hc_epsilon = keys.number("hyper_connection.epsilon", kTiny, 1, hp.hc_epsilon);
     hp.norm_epsilon = keys.number("attention.layer_norm_rms_epsilon", kTiny, 1, hp.norm_epsilon);
     hp.rope_base = keys.number("rope.freq_base", 1, kMaxNumber, hp.rope_base);
-    // As in a target's metadata, which a ds4 file may carry: without a key of its own, the compressed base is the
-    // greater.
+    // A ds4 file may have the metadata of the target. As there, without a key of its own the base of the compressed
+    // layers is the greater of the two, so the plain one is the lower.
     if (!keys.has("attention.compress_rope_freq_base"))
         hp.rope_base = std::min(hp.rope_base, keys.number("rope.freq_base_swa", 1, kMaxNumber, hp.rope_base));
 }
 
-/// One value a stage. In the target's metadata, which a ds4 file may carry, the stages are the last layers.
+/// Reads one SwiGLU clamp per stage. When the file has the metadata of the target, as ds4 files may, the stages take
+/// the values of its last layers.
 std::vector<float> read_clamps(const gguf::File& file, const model::Keys& keys, const char* key, int64_t stages,
                                const std::vector<float>& targets) {
     const auto raw = file.opt_doubles(keys.full(key));
@@ -119,7 +122,7 @@ void read_experts(const gguf::File& file, const Names& names, const model::Keys&
     hp.clamp_shared = read_clamps(file, keys, "swiglu_clamp_shexp", names.stages, hp.clamp_shared);
 }
 
-/// Draft stages see a sliding window and nothing else, and rotate by the plain base.
+/// Makes every stage a layer with a sliding window only, no compression, no hash routing, and the plain rope base.
 void set_sliding_window_only(const Names& names, model::Hyperparameters& hp) {
     hp.layers = names.stages;
     hp.ratios.assign(static_cast<size_t>(names.stages), 0);

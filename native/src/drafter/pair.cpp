@@ -24,7 +24,7 @@ std::string show(const std::vector<float>& stages) {
     return out + "]";
 }
 
-/// Collects what does not fit, so that one message tells all of it.
+/// Collects all mismatches, so that one error lists them.
 class Mismatches {
    public:
     template <typename T>

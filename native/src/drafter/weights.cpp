@@ -26,9 +26,9 @@ void describe_confidence(const weights::Describer& in, const Names& names, const
     if (in.has(names.confidence_bias)) out.confidence_bias = in.f32_vector(names.confidence_bias, {1});
 }
 
-/// A tensor that nothing reads would mean that the drafter computes something else than its maker's.
+/// Throws FormatError for a tensor that no role uses: the drafter would compute something other than its maker's.
 void refuse_unknown(ggml_context* ctx, const gguf::File& file, const Names& names) {
-    // Copies of the target's, which some converters add.
+    // Some converters add copies of these two tensors of the target.
     std::set<std::string> known{"token_embd.weight", "output.weight"};
     for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) known.insert(t->name);
     for (const gguf::Tensor& tensor : file.tensors()) {

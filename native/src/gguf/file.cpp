@@ -1,3 +1,5 @@
+#include <unordered_map>
+
 #include "gguf/gguf.h"
 #include "gguf/packed.h"
 #include "gguf/shard.h"

@@ -13,6 +13,7 @@ using namespace std::string_view_literals;
 constexpr std::string_view kMagic = "GGUF";
 constexpr std::string_view kExpected = "wanted a GGUF file";
 
+/// A file format that is not GGUF: its first bytes, and what to tell the user.
 struct OtherFormat {
     std::string_view start, what;
 };
@@ -38,7 +39,7 @@ std::string_view start_of(const Mapping& file, uint64_t offset, uint64_t size) {
     return std::string_view(text, file.size()).substr(std::min(offset, file.size()), size);
 }
 
-/// A safetensors file is a length of 64 bits and as many bytes of JSON.
+/// Returns whether the file begins as a safetensors file does: a 64-bit length, then so many bytes of JSON.
 bool is_safetensors(const Mapping& file) {
     if (file.size() < 10) return false;
     uint64_t length;

@@ -1,6 +1,7 @@
 #include "gguf/packed.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "cpu/layout.h"
 #include "cpu/packing.h"
@@ -15,18 +16,19 @@ namespace {
 constexpr const char* kArchitecture = "general.architecture";
 constexpr const char* kAgain = "; pack the original again with deepseek4-quantize --pack";
 constexpr uintptr_t kAlignment = 64;
-constexpr uint64_t kMaxPerByte = 4;  // values; no type that is packed has less than two bits for one
+constexpr uint64_t kMaxPerByte = 4;  // values; every type that can be packed has at least two bits a value
 
 using Names = std::vector<std::string>;
 using Numbers = std::vector<int64_t>;
 
-/// Takes the suffix off, or says that there is none.
+/// Removes the suffix for packed files from the architecture. Returns whether it was there.
 bool cut_suffix(std::string& architecture) {
     if (!architecture.ends_with(kPackedSuffix)) return false;
     architecture.resize(architecture.size() - kPackedSuffix.size());
     return true;
 }
 
+/// Checks the packed tensors of one file, and restores their types and shapes.
 class Reader {
    public:
     Reader(const Mapping& file, Metadata& metadata, std::vector<Tensor>& tensors)
@@ -81,7 +83,7 @@ class Reader {
                           element + kAgain);
     }
 
-    /// Checks one tensor, and makes it what it stands for.
+    /// Checks one packed tensor, and gives it the type and shape that it had before packing.
     void unwrap(const std::string& name, int64_t type, const int64_t* shape) {
         const auto found = by_name_.find(name);
         if (found == by_name_.end())

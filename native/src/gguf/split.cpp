@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include "gguf/shard.h"
-#include "gguf/text.h"
 
 namespace ds4::gguf {
 
@@ -13,7 +11,7 @@ constexpr size_t kDigits = 5;
 constexpr std::string_view kOf = "-of-", kSuffix = ".gguf";
 constexpr size_t kTail = 1 + kDigits + kOf.size() + kDigits + kSuffix.size();
 
-/// What `PREFIX-00002-of-00004.gguf` says; `number` counts from 1.
+/// The parts of the name `PREFIX-00002-of-00004.gguf`; `number` counts from 1.
 struct Name {
     std::string prefix;
     int64_t number, count;
@@ -62,7 +60,7 @@ void require_value(const Shard& shard, const std::string& key, int64_t expected,
                             std::to_string(expected) + " " + why);
 }
 
-/// The name of a shard, checked against its keys; none for a file that is not split.
+/// Returns the parsed name of a shard, after checking it against its keys, or nothing for a file that is not split.
 std::optional<Name> name_of(const Shard& shard) {
     const auto name = parse_name(shard.file->path());
     const int64_t count = split_value(shard, "split.count").value_or(0);

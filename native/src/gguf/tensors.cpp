@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kMaxTensors = 1 << 20;
 constexpr uint64_t kSmallestEntry = 8 + 4 + 8 + 4 + 8;  // an empty name, n_dims, one dimension, type, offset
 
-/// The ids of types that ggml once had are gaps in its table, with a block size of 0.
+/// Returns whether ggml has a type. The ids of removed types are gaps in its table, with a block size of 0.
 bool is_known_type(uint32_t id) {
     return id < GGML_TYPE_COUNT && ggml_blck_size(static_cast<ggml_type>(id)) > 0 &&
            ggml_type_size(static_cast<ggml_type>(id)) > 0;
@@ -84,7 +84,8 @@ TensorInfo read_tensor_info(Cursor& cursor, uint64_t index) {
     return info;
 }
 
-/// Where the tensor's data begins in the file, checked to be aligned and to end inside it.
+/// Returns the offset of a tensor's data in the file. Throws FormatError when it is not aligned or ends outside the
+/// file.
 uint64_t data_begin(const Mapping& file, const TensorInfo& info, uint64_t start, uint64_t alignment) {
     const std::string where = "tensor " + quote(info.tensor.name) + ": ";
     if (info.offset % alignment != 0) {

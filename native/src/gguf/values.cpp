@@ -1,4 +1,4 @@
-// Typed access to the metadata.
+// Access to the metadata by type.
 
 #include <cmath>
 
@@ -29,7 +29,7 @@ T require(const File& file, const std::string& key, const char* expected, std::o
     return *std::move(found);
 }
 
-/// An integer written as a float, as some dialects do in arrays.
+/// Returns the integer that a float stands for, or nothing. Some dialects write integers as floats in arrays.
 std::optional<int64_t> as_integer(double value) {
     const bool whole = std::trunc(value) == value && std::abs(value) < 9007199254740992.0;
     return whole ? std::optional(static_cast<int64_t>(value)) : std::nullopt;

@@ -16,22 +16,24 @@
 namespace ds4::machine {
 namespace {
 
-/// Others may take this much of a core before it counts as theirs: something always runs now and then.
+/// The part of a core that other processes may use before the core counts as theirs, since something always runs now
+/// and then.
 constexpr double kNegligible = 0.4;
-/// Seconds between two looks; the system counts in hundredths.
+/// Seconds between two measurements. /proc/stat counts in hundredths of a second.
 constexpr double kInterval = 0.25;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Processor time of all threads of this process.
+/// Returns the processor time of all threads of this process, in seconds.
 double own_seconds() {
     timespec spent{};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
     return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
 }
 
-/// "cpu3 user nice system idle iowait irq softirq steal ..." in ticks: all but the fourth and fifth are busy. Stolen
-/// time is another machine's, which is busy with others just as well.
+/// Sums the busy ticks of `cpus` in the text of /proc/stat. A line is "cpu3 user nice system idle iowait irq softirq
+/// steal ..."; the fourth and fifth numbers are idle time. Stolen time counts as busy: another virtual machine has the
+/// core.
 int64_t busy_ticks(const std::string& stat, const std::set<int>& cpus) {
     int64_t busy = 0;
     std::istringstream lines(stat);

@@ -37,7 +37,8 @@ const MemoryCalls kSystem{[](int*) { return -1L; }, [](int, const unsigned long*
 
 constexpr size_t kWord = 8 * sizeof(unsigned long);
 
-/// One bit a node, and a word more than needed: the kernel takes one bit less than it is told.
+/// Returns a bit mask of the nodes that have memory. It has one word more than needed, because the kernel reads one bit
+/// less than the length it is given.
 std::vector<unsigned long> mask_of(const std::vector<Node>& nodes) {
     std::vector<unsigned long> mask(1);
     for (const Node& node : nodes) {

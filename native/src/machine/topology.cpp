@@ -26,7 +26,7 @@ std::vector<int> all_cpus() {
     return cpus;
 }
 
-/// A core goes by the lowest of its processors.
+/// Returns the id of the core of a processor: the lowest id among the processors of the core.
 int core_of(int cpu, const fs::path& root) {
     const fs::path folder = root / ("sys/devices/system/cpu/cpu" + std::to_string(cpu)) / "topology";
     const auto siblings = cpu_list(read_text(folder / "thread_siblings_list").value_or(""));
@@ -59,7 +59,7 @@ int performance_cores() {
     return count;
 }
 
-/// A node's processors with the first one of every core before the second ones.
+/// Returns the ids of a node's processors: the first one of every core, then the second ones, and so on.
 std::vector<int> cores_first(std::vector<Cpu> cpus) {
     std::map<int, int> taken;
     std::vector<std::pair<int, int>> order;

@@ -21,7 +21,7 @@ std::string range(T low, T high) {
     return low == high ? show(low) : show(low) + " to " + show(high);
 }
 
-/// Written so that a NaN is outside.
+/// Returns whether low <= value <= high; false for NaN.
 template <typename T>
 bool inside(T value, T low, T high) {
     return value >= low && value <= high;

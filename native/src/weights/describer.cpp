@@ -11,7 +11,7 @@ namespace ds4::weights {
 
 namespace {
 
-/// Whether ggml can multiply by, or widen, weights of this type.
+/// Returns whether ggml can multiply by weights of this type, or widen them.
 bool is_weight_type(ggml_type type) { return type == GGML_TYPE_F32 || ggml_get_type_traits(type)->to_float != nullptr; }
 
 bool is_float_type(ggml_type type) { return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16; }
@@ -32,7 +32,7 @@ std::vector<float> widened(const gguf::Tensor& found) {
     return out;
 }
 
-/// The tensors of one layer; `name` puts the layer's prefix before a suffix.
+/// Describes the tensors of one layer, whose names are `prefix` + suffix.
 class LayerDescriber {
    public:
     LayerDescriber(const Describer& in, const model::Hyperparameters& hp, int64_t layer, const std::string& prefix)

@@ -20,7 +20,7 @@ std::vector<std::string> split_at_commas(const std::string& list) {
     return parts;
 }
 
-/// Devices in the order that layers go to them. "auto" for several parts is all GPUs.
+/// Returns the devices in the order that layers go to them. "auto" with a split means all GPUs.
 std::vector<ggml_backend_dev_t> chosen_devices(const DeviceOptions& options) {
     if (options.split.size() > 1 && backend::is_auto(options.device)) return backend::all_gpus();
     std::vector<ggml_backend_dev_t> devices;
@@ -40,7 +40,7 @@ std::string comma_separated(const std::vector<int64_t>& numbers) {
     return text;
 }
 
-/// Layers of each device: as the split says, or in equal parts.
+/// Returns the number of layers of each device: the split, or equal parts when there is none.
 std::vector<int64_t> layers_by_device(const DeviceOptions& options, size_t devices, int64_t layers) {
     std::vector<int64_t> split = options.split;
     const auto parts = static_cast<int64_t>(devices);
@@ -94,7 +94,7 @@ DeviceMap make_device_map(const DeviceOptions& options, int64_t layers) {
 
 namespace {
 
-/// Calls visit(device index, layers) for each run of layers on one device.
+/// Calls visit(device index, number of layers) for each run of consecutive layers on one device.
 template <typename F>
 void each_run(const DeviceMap& device_map, F visit) {
     const auto& layers = device_map.layers;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "backend/device.h"
@@ -17,7 +16,8 @@ constexpr size_t kAlignment = 64;  // of packed matrices, in bytes
 
 size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// Whether a device can use a tensor where it lies: nothing has to be converted, and the kernels' alignment holds.
+/// Returns whether a device can use a tensor where it lies: nothing has to be converted, and the kernels' alignment
+/// holds.
 bool usable_in_place(const ggml_tensor* t, const gguf::Tensor& source, ggml_backend_dev_t device) {
     const size_t align = ggml_backend_buft_get_alignment(ggml_backend_dev_buffer_type(device));
     return t->type == source.type && reinterpret_cast<uintptr_t>(source.data) % std::min<size_t>(align, 32) == 0;
@@ -36,13 +36,13 @@ struct MappedRange {
     }
 };
 
-/// Bytes that a tensor takes in a buffer of this type.
+/// Returns the bytes that a tensor takes in a buffer of this type.
 size_t buffer_bytes(ggml_backend_buffer_type_t type, const ggml_tensor* t) {
     return GGML_PAD(ggml_backend_buft_get_alloc_size(type, t), ggml_backend_buft_get_alignment(type));
 }
 
-/// The tensors from `first` on that fit into one buffer of the largest size that the type allows: the index after the
-/// last of them, and the buffer's size in bytes.
+/// Returns how far the tensors from `first` on fit into one buffer of the largest size that the type allows: the index
+/// after the last of them, and the size of the buffer in bytes.
 std::pair<size_t, size_t> next_buffer(ggml_backend_buffer_type_t type, const std::vector<ggml_tensor*>& tensors,
                                       size_t first) {
     const size_t most = ggml_backend_buft_get_max_size(type);

@@ -1,8 +1,10 @@
 #pragma once
 // The steps of load_weights: each tensor gets memory by exactly one of map, pack and upload, and fill writes the data.
 
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 

@@ -16,7 +16,8 @@ bool addresses_host_memory(ggml_backend_dev_t device) {
     return props.caps.buffer_from_host_ptr;
 }
 
-/// Rows can be packed for the kernels, but what a file has packed is of no use without them.
+/// Throws RequestError when a tensor is packed in the file and ds4's CPU kernels do not compute it: nothing else can
+/// read packed tensors.
 void require_kernels(ggml_context* ctx, const gguf::File& file, const DeviceOf& device_of,
                      const std::vector<Packable>& packable) {
     for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {

@@ -16,7 +16,7 @@ void add(std::vector<Packable>& out, std::initializer_list<ggml_tensor*> tensors
     }
 }
 
-/// Packs the rows of one tile.
+/// Packs the rows of one tile, after widening them to F32 when the format is not that of their type.
 void pack_tile(ggml_type type, const void* rows, int64_t count, int64_t columns, kernels::Format format, void* out) {
     if (kernels::format_of(type) == format) {
         kernels::pack_tile(format, rows, ggml_row_size(type, columns), count, columns, out);

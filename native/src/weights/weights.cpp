@@ -12,7 +12,7 @@ Weights describe_weights(ggml_context* ctx, const gguf::File& file, const model:
     const Describer in(ctx, file);
     Weights out{};
     out.embedding = in.matrix("token_embd.weight", {hp.hidden, hp.vocab});
-    // Without a matrix of its own, the head is tied to the embedding.
+    // Without an output matrix in the file, the head is tied to the embedding.
     out.output = in.has("output.weight") ? in.matrix("output.weight", {hp.hidden, hp.vocab}) : out.embedding;
     out.output_norm = in.f32_vector("output_norm.weight", {hp.hidden});
     out.hc_head = in.hyper_connection("output_hc_", hp.streams * hp.hidden, hp.streams, 1);
