@@ -1,5 +1,5 @@
 #pragma once
-// Devices of another process or machine, by ggml's RPC protocol.
+// Devices of another process or machine, through ggml's RPC backend.
 
 #include <memory>
 #include <string>
@@ -8,21 +8,23 @@
 
 namespace ds4::backend {
 
-/// Whether a device's name is that of an RPC server: "rpc:HOST:PORT".
+/// Returns whether the name of a device is that of an RPC server: "rpc:HOST:PORT".
 bool is_remote(const std::string& name);
 
-/// The first device of the server named "rpc:HOST:PORT". Throws RequestError for a name that is not like this,
-/// BackendError saying what to do when nobody answers there within some seconds, or something else does.
+/// Returns the first device of the server "rpc:HOST:PORT". Throws RequestError for a malformed name, BackendError when
+/// there is no answer within some seconds or something else listens there.
 ggml_backend_dev_t remote_device(const std::string& name);
 
-/// Keeps the connection to a remote device open, on which its server answers nobody else. Whoever has memory there is
-/// to hold it, so that the server is not greeted on a second connection. Null for a device of this machine.
+/// Keeps the connection to a remote device open until the result is released. The server answers nobody else meanwhile.
+/// Whatever has memory on the device must hold the result, or a second connection is tried while the server is busy
+/// with the first. Returns null for a device of this machine. Throws BackendError when the server gives no memory.
 std::shared_ptr<void> keep_connected(ggml_backend_dev_t device);
 
-/// HOST:PORT of an RPC device; empty for any other.
+/// Returns "HOST:PORT" of an RPC device, and an empty string for any other.
 std::string endpoint_of(ggml_backend_dev_t device);
 
-/// Serves a device of this machine at "HOST:PORT", and returns only when that fails, by a BackendError.
+/// Serves a device of this machine at "HOST:PORT" with `threads` threads. Returns only by throwing: RequestError for a
+/// malformed address or fewer than 1 thread, BackendError when the server stops.
 [[noreturn]] void serve_device(const std::string& endpoint, ggml_backend_dev_t device, int threads);
 
 }  // namespace ds4::backend

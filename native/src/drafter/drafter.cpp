@@ -8,8 +8,8 @@
 namespace ds4 {
 
 struct Drafter::Loaded {
-    std::vector<std::shared_ptr<void>> connections;  // to remote devices; outlive what lies there
-    std::shared_ptr<const gguf::File> file;          // null for one without data
+    std::vector<std::shared_ptr<void>> connections;  // to remote devices; must outlive the memory there
+    std::shared_ptr<const gguf::File> file;          // null for a drafter without data
     drafter::Description description;
     weights::LoadedWeights memory;
 };
@@ -27,7 +27,7 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
     if (target.weights().own_kernels) {
         packable = drafter::packable(loaded->description.weights, target.hyperparameters());
     }
-    const machine::Interleaving interleaving(target.topology());
+    const machine::ScopedInterleaving interleaving(target.topology());
     loaded->memory = weights::load_weights(
         loaded->description.ctx.get(), *loaded->file, [&](const ggml_tensor*) { return target.device(); },
         target.threads(), packable, 0, progress);

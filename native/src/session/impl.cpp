@@ -23,11 +23,11 @@ SessionOptions checked(const Model& model, const SessionOptions& options) {
     return options;
 }
 
-state::Homes homes(const Model& model, const std::vector<ggml_backend_ptr>& backends) {
+state::BufferTypes buffer_types(const Model& model, const std::vector<ggml_backend_ptr>& backends) {
     const auto memory = [&](int device) { return ggml_backend_get_default_buffer_type(backends[device].get()); };
-    state::Homes homes{{}, memory(model.device_map().head)};
-    for (int device : model.device_map().layers) homes.layers.push_back(memory(device));
-    return homes;
+    state::BufferTypes buffer_types{{}, memory(model.device_map().head)};
+    for (int device : model.device_map().layers) buffer_types.layers.push_back(memory(device));
+    return buffer_types;
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o, std
       backends(model->open_backends()),
       workers(backends.back().get(), model->workers()),
       device(session::DeviceKernels::open(*model, drafter.get(), options.kv_type, traffic)),
-      state(model->hyperparameters(), options.context, options.kv_type, homes(*model, backends),
+      state(model->hyperparameters(), options.context, options.kv_type, buffer_types(*model, backends),
             drafter ? &drafter->hyperparameters() : nullptr),
       forwards([this](const graph::Shape& shape) {
           const model::Hyperparameters& hp = model->hyperparameters();
