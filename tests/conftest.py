@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from device import DEVICE
+from command import Cli, cli_in
+from device import DEVICE, open_engine
 from generating import PROMPT
-from gguf_tools import GOLDEN
+from paths import GOLDEN, ROOT
 from rpc_server import rpc_server
 
 import ds4py
 
-sys.path.append(str(Path(__file__).parents[1]))  # for `tiny`; behind the installed ds4py
+sys.path.append(str(ROOT))  # for `tiny`; behind the installed ds4py
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -25,9 +26,10 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def open_engine(name: str, threads: int = 1) -> ds4py.Engine:
-    """An engine on a golden file."""
-    return ds4py.Engine(GOLDEN / name, device=DEVICE, threads=threads)
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """The command line, run in a folder of the test's own."""
+    return cli_in(tmp_path)
 
 
 @pytest.fixture(scope="session")
