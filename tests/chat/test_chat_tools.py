@@ -43,11 +43,6 @@ DECLARED = (
 )
 
 
-@pytest.fixture(scope="module")
-def real() -> Tokenizer:
-    return Tokenizer.from_metadata(real_vocabulary.metadata())
-
-
 def text_of(messages: list[Any], **options: Any) -> str:
     return "".join(segment.text for segment in render(messages, template=ChatTemplate(TEMPLATE), **options))
 

@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+from reading import read_some
 from rpc_server import free_port, start_server
 
 from ds4py import Engine, cli
@@ -47,13 +48,13 @@ def test_a_server_that_is_gone() -> None:
         text=True,
     )
     try:
-        assert process.stdout is not None and process.stdout.read(1)
+        assert process.stdout is not None and read_some(process.stdout.fileno())
         server.kill()
         text, messages = process.communicate(timeout=60)
     finally:
         process.kill()
         server.kill()
-        server.wait()
+        server.wait(timeout=60)
     assert process.returncode == 1
     last = messages.splitlines()[-1]
     assert last.startswith("ds4py: error: ggml cannot go on: ggml-rpc.cpp:") and "start it again" in last

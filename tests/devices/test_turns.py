@@ -27,7 +27,7 @@ def test_two_sessions_in_two_threads(remote: str) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            thread.join(60)
     np.testing.assert_array_equal(results[0], results[1])
 
 
@@ -48,7 +48,7 @@ def test_one_session_in_two_threads_is_refused(remote: str) -> None:
         with pytest.raises(RequestError, match="already in a call"):
             session.logits()
         leave.set()
-        worker.join()
+        worker.join(60)
 
 
 def test_devices_of_this_machine_have_no_turns() -> None:

@@ -118,12 +118,13 @@ def edited(
         if new is not None:
             _add(writer, key, new[0] if isinstance(new[0], tuple) else (new[0],), new[1])
     arrays = {t.name: np.array(t.data) for t in reader.tensors} | dict(tensors or {})
+    blocks = {t.name: t.tensor_type for t in reader.tensors if t.data.dtype == np.uint8}
     for name, data in arrays.items():
         if data is None:
             continue
         kind = (quantise or {}).get(name)
         packed = data if kind is None else gguf.quantize(data, kind)
-        writer.add_tensor(name, packed, raw_dtype=kind)
+        writer.add_tensor(name, packed, raw_dtype=kind or (blocks.get(name) if data.dtype == np.uint8 else None))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -136,6 +137,11 @@ def _add(writer: gguf.GGUFWriter, key: str, kinds: Sequence[gguf.GGUFValueType],
         writer.add_key_value(key, list(value), kinds[0], sub_type=kinds[-1])
     else:
         writer.add_key_value(key, value, kinds[0])
+
+
+def endless(source: Path, path: Path) -> Path:
+    """A copy of a model whose text ends nowhere by itself, whatever a processor makes of it: no token is its end."""
+    return edited(source, path, keys={"tokenizer.ggml.eos_token_id": None})
 
 
 def in_f32(source: Path, path: Path) -> Path:

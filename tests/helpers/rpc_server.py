@@ -44,7 +44,7 @@ def rpc_server(threads: int = 1) -> Iterator[str]:
         yield name
     finally:
         server.kill()
-        server.wait()
+        server.wait(timeout=60)
 
 
 def free_port() -> int:

@@ -7,8 +7,8 @@ from typing import Any
 
 import openai
 import pytest
-from fake_engine import FakeEngine, renewed
-from serving import Live, live
+from fake_engine import FakeEngine
+from serving import Live
 
 from ds4py import ChatPiece
 from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
@@ -32,18 +32,6 @@ WEATHER: Any = {
     "type": "function",
     "function": {"name": "weather", "description": "Of a city", "parameters": {"type": "object", "properties": {}}},
 }
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Live]:
-    with live(FakeEngine()) as running:
-        yield running
-
-
-@pytest.fixture
-def engine(server: Live) -> FakeEngine:
-    """The server's engine, as new."""
-    return renewed(server.service.engine)
 
 
 @pytest.fixture(scope="module")

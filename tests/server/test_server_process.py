@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from reading import read_until
 from serving import until
 
 ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "always", "PYTHONDEVMODE": "1"}
@@ -39,10 +40,8 @@ def serve(*flags: str) -> Iterator[subprocess.Popen[str]]:
 def url_of(process: subprocess.Popen[str]) -> str:
     """Where it is, once it is ready."""
     assert process.stderr is not None
-    for line in process.stderr:
-        if found := re.search(r"ready: (http://\S+)", line):
-            return found[1]
-    raise AssertionError("it ended before it was ready")
+    said = read_until(process.stderr.fileno(), rb"ready: http://\S+\s")
+    return re.findall(r"ready: (http://\S+)", said.decode())[0]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
