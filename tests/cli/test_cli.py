@@ -451,6 +451,7 @@ class TestEndings:
         assert messages == b""
 
 
+@pytest.mark.fast
 class TestFirstSteps:
     def test_help_names_the_commands(self, cli):
         done = cli("--help")

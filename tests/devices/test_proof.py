@@ -11,7 +11,7 @@ from paths import ROOT
 from ds4py import UnprovenDevice, _native, cli, engine, proof
 from ds4py.proof import BACKENDS, OPS, Level, Proof
 
-pytestmark = pytest.mark.on_device
+pytestmark = [pytest.mark.fast, pytest.mark.on_device]
 
 DOCS = ROOT / "docs" / "backends.md"
 

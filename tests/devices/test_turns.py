@@ -11,6 +11,8 @@ from paths import GOLDEN
 from ds4py import Engine, RequestError
 from ds4py.turns import taking_turns, turn
 
+pytestmark = pytest.mark.fast
+
 TOKENS: np.ndarray = np.load(GOLDEN / "target-golden.npz")["tokens"][:120]
 
 

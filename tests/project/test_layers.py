@@ -8,6 +8,8 @@ import re
 import pytest
 from paths import ROOT
 
+pytestmark = pytest.mark.fast
+
 SRC = "native/src/"
 KNOWS = {  # folders of native/src beside one's own
     "machine": set(),

@@ -11,6 +11,8 @@ import pytest
 import ds4py
 from ds4py.libraries import ADVICE, explain
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("library", "fix"),

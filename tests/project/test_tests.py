@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from paths import TESTS
 
+pytestmark = pytest.mark.fast
+
 FILES = sorted(TESTS.rglob("*.py"))
 READERS = ("reading.py",)  # they have limits of their own
 

@@ -13,6 +13,8 @@ from serving import Live
 from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.errors import BackendError
 
+pytestmark = pytest.mark.fast
+
 HI: list[Any] = [{"role": "user", "content": "Hi"}]
 PARTS = (
     Reasoning("Hm"),

@@ -17,6 +17,8 @@ from ds4py.logprobs import TokenLogprobs
 from ds4py.server.openai.response_answer import ResponseAnswer
 from ds4py.server.openai.responses import ResponseRequest
 
+pytestmark = pytest.mark.fast
+
 HI: list[Any] = [{"role": "user", "content": "Hi"}]
 CALL = (
     Content("Let me see."),

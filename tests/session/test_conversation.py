@@ -18,6 +18,8 @@ import ds4py
 from ds4py import ChatPiece, ChatStream, Engine, Sampling, grammar
 from ds4py.chat import Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart, encode_chat
 
+pytestmark = pytest.mark.fast
+
 GREEDY = Sampling(temperature=0)
 ASK = [{"role": "system", "content": "You are terse."}, {"role": "user", "content": "Write a JSON object."}]
 

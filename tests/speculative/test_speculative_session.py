@@ -13,7 +13,7 @@ import ds4py
 from ds4py import Engine, Sampling, Session
 from ds4py.speculative import Cycle, Speculation, accept
 
-pytestmark = pytest.mark.on_device
+pytestmark = [pytest.mark.fast, pytest.mark.on_device]
 
 
 class TestByHand:
