@@ -38,7 +38,7 @@ def start_server(threads: int = 1) -> tuple[subprocess.Popen[bytes], str]:
 
 @contextmanager
 def rpc_server(threads: int = 1) -> Iterator[str]:
-    """A server as long as the context lasts; yields the device's name."""
+    """Keeps a server as long as the context lasts; yields the device's name."""
     server, name = start_server(threads)
     try:
         yield name
@@ -48,7 +48,7 @@ def rpc_server(threads: int = 1) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """A port that nobody listens at now."""
+    """Returns a port that nobody listens at now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
