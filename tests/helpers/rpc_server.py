@@ -21,7 +21,7 @@ def end_with_parent():
 threading.Thread(target=end_with_parent, daemon=True).start()
 _native.serve_rpc(sys.argv[1], "cpu", int(sys.argv[2]))
 """
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 
 
 def start_server(threads: int = 1) -> tuple[subprocess.Popen[bytes], str]:

@@ -31,7 +31,7 @@ WEATHER: Any = {"name": "weather", "description": "Of a city", "input_schema": {
 
 @pytest.fixture(scope="module")
 def client(server: Live) -> Iterator[anthropic.Anthropic]:
-    with anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, timeout=20) as made:
+    with anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, timeout=60) as made:
         yield made
 
 

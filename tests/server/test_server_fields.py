@@ -150,7 +150,7 @@ def test_refused_by_name_in_messages(server: Live, fields: dict[str, Any], param
 def test_bodies_that_are_no_requests(server: Live, content: bytes) -> None:
     headers = {"content-type": "application/json"}
     started = time.process_time()
-    answer = httpx.post(server.url + CHAT, content=content, headers=headers, timeout=20)
+    answer = httpx.post(server.url + CHAT, content=content, headers=headers, timeout=60)
     assert answer.status_code == 400
     message = answer.json()["error"]["message"]
     assert 0 < len(message) < 1000
@@ -161,5 +161,5 @@ def test_bodies_that_are_no_requests(server: Live, content: bytes) -> None:
 def test_half_a_character_can_be_repeated(server: Live, stream: bool) -> None:
     asked = '{"input": "Hi", "instructions": "\\ud800", "stream": ' + str(stream).lower() + "}"
     headers = {"content-type": "application/json"}
-    answer = httpx.post(server.url + RESPONSES, content=asked, headers=headers, timeout=20)
+    answer = httpx.post(server.url + RESPONSES, content=asked, headers=headers, timeout=60)
     assert answer.status_code == 200 and '"instructions":"?"' in answer.text

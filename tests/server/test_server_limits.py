@@ -93,7 +93,7 @@ class TestSize:
     def test_a_body_that_does_not_tell_its_length(self, small: Live) -> None:
         headers = {"content-type": "application/json"}
         pieces = iter([b'{"messages": "', b"x" * 150, b"x" * 150, b'"}'])
-        answer = httpx.post(small.url + CHAT, content=pieces, headers=headers, timeout=20)
+        answer = httpx.post(small.url + CHAT, content=pieces, headers=headers, timeout=60)
         assert answer.status_code == 413
 
 

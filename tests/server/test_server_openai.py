@@ -38,7 +38,7 @@ WEATHER: Any = {
 
 @pytest.fixture(scope="module")
 def client(server: Live) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0, timeout=20) as made:
+    with openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0, timeout=60) as made:
         yield made
 
 
