@@ -38,12 +38,6 @@ STYLES = [
 
 
 @pytest.fixture(scope="module")
-def embedded() -> Iterator[ds4py.Engine]:
-    with ds4py.Engine() as engine:
-        yield engine
-
-
-@pytest.fixture(scope="module")
 def opened(embedded: ds4py.Engine) -> Iterator[Session]:
     with embedded.session(context=1024) as session:
         yield session

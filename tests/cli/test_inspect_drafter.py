@@ -14,6 +14,8 @@ from gguf import GGUFValueType as V
 from ds4py.cli import main
 from ds4py.cli.roles import role
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture
 def inspect(capsys: pytest.CaptureFixture[str]) -> Any:

@@ -12,7 +12,7 @@ from ds4py import UnprovenDevice, _native, cli
 from ds4py.runtime import backend_status, engine
 from ds4py.runtime.backend_status import BACKENDS, OPS, BackendStatus, Level
 
-pytestmark = pytest.mark.on_device
+pytestmark = [pytest.mark.fast, pytest.mark.on_device]
 
 DOCS = ROOT / "docs" / "backends.md"
 

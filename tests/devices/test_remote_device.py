@@ -72,8 +72,10 @@ def listener(answer: bytes | None) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
+            server.settimeout(60)
             client, _ = server.accept()
             with client:
+                client.settimeout(60)
                 client.recv(33)
                 if answer is None:
                     client.recv(1)  # until the other side has had enough
@@ -83,7 +85,7 @@ def listener(answer: bytes | None) -> Iterator[str]:
         thread = threading.Thread(target=serve)
         thread.start()
         yield f"rpc:127.0.0.1:{server.getsockname()[1]}"
-        thread.join()
+        thread.join(60)
 
 
 @pytest.mark.parametrize(

@@ -41,13 +41,13 @@ class Simulation:
         self.tokens, self.seconds = 0, 0.0
 
     def run(self, tokens: int) -> float:
-        """Milliseconds a token over `tokens` tokens."""
+        """Returns the milliseconds a token over `tokens` tokens."""
         while self.tokens < tokens:
             self.cycle(tokens - self.tokens - 1)
         return 1000 * self.seconds / self.tokens
 
     def cycle(self, most: int) -> None:
-        """One cycle, of which at most `most` proposals can be verified."""
+        """Runs one cycle, of which at most `most` proposals can be verified."""
         session: Any = SimpleNamespace(position=0, drafter=None, history=tuple)
         offer = self.proposer.offer(session, self.costs, most)
         assert offer.curve is not None
@@ -68,13 +68,13 @@ class Simulation:
         self.seconds += cycle.seconds
 
     def chances(self) -> np.ndarray:
-        """Of each proposal of a block; with confidences they differ around the acceptance."""
+        """Returns the chance of each proposal of a block; with confidences they differ around the acceptance."""
         mean = self.acceptance(self.tokens)
         if not self.sure or not 0 < mean < 1:
             return np.full(self.block, mean)
         return self.rng.beta(mean / self.sure, (1 - mean) / self.sure, self.block)
 
     def draft(self, chances: np.ndarray) -> Draft:
-        """Proposals, and confidences that are right."""
+        """Makes proposals, and confidences that are right."""
         confidence = chances.astype(np.float32) if self.sure else None
         return Draft.point_mass(np.zeros(len(chances), np.int32), confidence)

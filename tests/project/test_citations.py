@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
+pytestmark = pytest.mark.fast
+
 CITED = ("model", "dspark")
 """Documents with numbered sections and equations; an equation's label begins with the document's letter, M or D."""
 FOLDERS = ("bench", "cmake", "converter", "docs", "ds4py", "examples", "native", "tests", "tiny", "tools")

@@ -9,6 +9,8 @@ import include_graph
 import pytest
 from paths import ROOT, TESTS
 
+pytestmark = pytest.mark.fast
+
 NATIVE = {
     "include": set(),
     "machine": set(),

@@ -51,7 +51,7 @@ def test_a_second_thread_between_native_calls_is_refused(prompted: Session) -> N
             for call in (lambda: session.prefill([5]), lambda: session.rewind(0), lambda: session.commit(0, 1)):
                 thread = threading.Thread(target=self.attempt, args=(call,))
                 thread.start()
-                thread.join()
+                thread.join(60)
 
         def attempt(self, call: object) -> None:
             with pytest.raises(ds4py.RequestError, match="already in a call") as caught:

@@ -10,6 +10,8 @@ import ds4py
 from ds4py import Engine, Piece, Sampling, Session, _native
 from ds4py.sampling.logprobs import TokenLogprobs, logprobs
 
+pytestmark = pytest.mark.fast
+
 GREEDY = Sampling(temperature=0)
 
 

@@ -13,6 +13,8 @@ from ds4py.speculative import Costs
 from ds4py.speculative.cost_store import CostStore
 from ds4py.speculative.costs import bucket_of
 
+pytestmark = pytest.mark.fast
+
 
 def learned(points: dict[int, float], depth: int = 0, draft: float | None = None) -> Costs:
     costs = Costs()

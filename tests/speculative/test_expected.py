@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from ds4py.errors import RequestError
 from ds4py.speculative.expected import best_width, break_even, checked, emitted, monotone, survival, worthwhile
 
+pytestmark = pytest.mark.fast
+
 FIRST = (73.7, 96.6, 116.2, 133.8, 150.0, 159.4)
 CLIFF = (73.26, 95.68, 127.58, 151.75, 157.29, 173.62)
 RESIDENT = (62.16, 82.73, 110.03, 123.74, 135.82, 155.66)

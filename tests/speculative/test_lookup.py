@@ -14,7 +14,7 @@ from ds4py import Engine, Sampling
 from ds4py.speculative import DraftRequest, PromptLookupDrafter
 from ds4py.speculative.lookup import Index
 
-pytestmark = pytest.mark.on_device
+pytestmark = [pytest.mark.fast, pytest.mark.on_device]
 
 GREEDY = Sampling(temperature=0)
 REQUEST = DraftRequest.of(GREEDY)

@@ -13,7 +13,7 @@ import ds4py
 from ds4py import Engine, Sampling, Session
 from ds4py.speculative import Cycle, Speculation, accept
 
-pytestmark = pytest.mark.on_device
+pytestmark = [pytest.mark.fast, pytest.mark.on_device]
 
 
 class TestByHand:
@@ -171,4 +171,4 @@ class TestStatistics:
         assert len(found.confidence_by_position) == 5 and all(0 < c < 1 for c in found.confidence_by_position)
         assert min(found.draft_ms.median, found.verify_ms.median, found.accept_ms.median) > 0
         spent = found.draft_ms.total + found.verify_ms.total + found.accept_ms.total
-        assert 0.5 < spent / 1000 / stats.generate_seconds <= 1
+        assert 0 < spent / 1000 / stats.generate_seconds <= 1

@@ -9,6 +9,8 @@ import pytest
 from ds4py.errors import RequestError
 from ds4py.speculative import Auto, Breaker, Confidence, Cycle, Ewma, Fixed, Offer, Staged, Width, as_width
 
+pytestmark = pytest.mark.fast
+
 UNKNOWN = Offer(expected=[0.5] * 5, curve=None)
 CONFIDENT = Offer(expected=[0.5] * 5, curve=None, confident=True)
 

@@ -23,6 +23,8 @@ from tiny.evaluation.proposers import PROPOSERS, LookupFirst, recurs
 from tiny.evaluation.statistics import Judged
 from tiny.evaluation.tables import fenced, markdown
 
+pytestmark = pytest.mark.fast
+
 GREEDY = Sampling(temperature=0)
 EOS_NOW = Sampling(temperature=0, logit_bias={1: 1e4})
 PROMPT = [0, 20, 31, 42, 53, 64]
