@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ds4py import _native
+from ds4py.constants import MAX_ROWS
 from ds4py.errors import FormatError
 
 from . import quantise
@@ -144,8 +145,8 @@ def check_keys(source: GgufSource, shape: Config, stages: int) -> None:
     """Keys that repeat what tensors say agree with them."""
     dspark = shape.dspark
     assert dspark is not None
-    if not 1 <= dspark.block <= 16:
-        raise error(source, f"the block size is {dspark.block}, wanted 1 to 16")
+    if not 1 <= dspark.block <= MAX_ROWS:
+        raise error(source, f"the block size is {dspark.block}, wanted 1 to {MAX_ROWS}")
     if not 0 <= dspark.noise < shape.vocab:
         raise error(source, f"the noise token is {dspark.noise}, outside the vocabulary of {shape.vocab}")
     for concept, wanted in (("stages", stages), ("rank", dspark.rank)):

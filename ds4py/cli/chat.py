@@ -24,8 +24,8 @@ from ds4py.errors import Cancelled, Error
 if TYPE_CHECKING:
     from ds4py import Sampling, Session
     from ds4py.cli.repl.commands import Commands
-    from ds4py.cli.repl.screen import Screen
-    from ds4py.cli.repl.talk import Talk
+    from ds4py.cli.repl.conversation import Conversation
+    from ds4py.cli.repl.printer import AnswerPrinter
 
 DESCRIPTION = """\
 A conversation with the model: answers go to standard output as they are made, everything else to standard error.
@@ -55,8 +55,8 @@ def run(args: argparse.Namespace) -> int:
     """Talks until the person leaves; returns the exit code."""
     import ds4py
     from ds4py.cli.repl.commands import Commands
-    from ds4py.cli.repl.screen import Screen
-    from ds4py.cli.repl.talk import Talk
+    from ds4py.cli.repl.conversation import Conversation
+    from ds4py.cli.repl.printer import AnswerPrinter
 
     if args.effort is not None and not args.think:
         raise exits.UsageError("--effort is the effort of thinking: add --think")
@@ -64,12 +64,14 @@ def run(args: argparse.Namespace) -> int:
     with open_engine(args, args.model, args.drafter) as engine:
         note_width(args, engine)
         session = engine.session(context=args.context, kv_dtype=args.kv_dtype)
-        talk = Talk(engine, session, system=args.system, thinking=args.think, effort=args.effort)
+        conversation = Conversation(engine, session, system=args.system, thinking=args.think, effort=args.effort)
         try:
-            talk.check()
-            done = converse(entered(args, talk), talk, Commands(talk, args), Screen(), args, sampling)
+            conversation.check()
+            done = converse(
+                entered(args, conversation), conversation, Commands(conversation, args), AnswerPrinter(), args, sampling
+            )
         finally:
-            talk.session.close()
+            conversation.session.close()
     return exits.OK if done or at_terminal() else exits.RUN_TIME
 
 
@@ -78,22 +80,22 @@ def at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def entered(args: argparse.Namespace, talk: "Talk") -> Iterable[str]:
+def entered(args: argparse.Namespace, conversation: "Conversation") -> Iterable[str]:
     """The messages: from the keyboard, or the lines of standard input."""
     if at_terminal():
         from ds4py.cli.repl.keyboard import messages
 
         note(args, "/help lists the commands")
-        return messages(lambda: status(args, talk))
+        return messages(lambda: status(args, conversation))
     lines = enumerate(sys.stdin.buffer, 1)
     return (decode(line, f"line {number} of standard input").rstrip("\r\n") for number, line in lines)
 
 
 def converse(
     messages: Iterable[str],
-    talk: "Talk",
+    conversation: "Conversation",
     commands: "Commands",
-    screen: "Screen",
+    printer: "AnswerPrinter",
     args: argparse.Namespace,
     sampling: "Sampling",
 ) -> bool:
@@ -109,7 +111,7 @@ def converse(
             if text.startswith("/"):
                 commands.run(text)
             elif text.strip():
-                answer(commands.message(text), talk, screen, args, sampling)
+                answer(commands.message(text), conversation, printer, args, sampling)
         except Quit:
             break
         except (Error, exits.UsageError) as error:
@@ -118,30 +120,32 @@ def converse(
     return done
 
 
-def answer(text: str, talk: "Talk", screen: "Screen", args: argparse.Namespace, sampling: "Sampling") -> None:
+def answer(
+    text: str, conversation: "Conversation", printer: "AnswerPrinter", args: argparse.Namespace, sampling: "Sampling"
+) -> None:
     """Prints the answer to a message as it comes; Ctrl-C stops it, and the session keeps what there is."""
     options = {"max_tokens": args.max_tokens, "sampling": sampling, **drafting_arguments(args)}
     stopped = False
     with Bar("message", quiet=args.quiet) as bar:
         try:
-            for event in talk.say(text, progress=bar.update, **options):
+            for event in conversation.reply(text, progress=bar.update, **options):
                 bar.close()
-                screen.show(event)
+                printer.show(event)
         except (KeyboardInterrupt, Cancelled):
             stopped = True
         finally:
             bar.close()
-            screen.end()
+            printer.end()
     if stopped:
         note(args, "stopped")
 
 
-def status(args: argparse.Namespace, talk: "Talk") -> str:
+def status(args: argparse.Namespace, conversation: "Conversation") -> str:
     """The line below the prompt; what changes most comes first, because a narrow terminal cuts the end off."""
-    session = talk.session
+    session = conversation.session
     parts = [
         f"{session.position}/{session.context} positions",
-        f"think {'on' if talk.thinking else 'off'}",
+        f"think {'on' if conversation.thinking else 'off'}",
         f"draft {args.draft}, width {chosen_width(args)}",
     ]
     return " | ".join([*speed(session), *parts])

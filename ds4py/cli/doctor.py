@@ -11,7 +11,7 @@ from ds4py.console import exits, number, size, table
 if TYPE_CHECKING:
     from typing import Any
 
-    from ds4py.doctor import DeviceReport, Report
+    from ds4py.doctor import DeviceReport, DoctorReport
 
 DESCRIPTION = """\
 Lists the devices that this build offers with their memory and driver, and for each what computes every op and how far
@@ -45,11 +45,11 @@ def run(args: argparse.Namespace) -> int:
     return exits.OK if found.usable else exits.RUN_TIME
 
 
-def render(found: "Report") -> str:
+def render(found: "DoctorReport") -> str:
     """The report as text."""
-    parts = [devices_table(found.devices), *(ops_of(each) for each in found.devices), processor(found)]
-    if found.room:
-        parts.append(room_lines(found))
+    parts = [devices_table(found.devices), *(ops_section(each) for each in found.devices), cpu_kernels_line(found)]
+    if found.model_fit:
+        parts.append(model_fit_lines(found))
     return "\n\n".join([*parts, findings_lines(found), verdict(found)])
 
 
@@ -65,35 +65,35 @@ def devices_table(devices: "list[DeviceReport]") -> str:
                 size(device["memory_total"]) if known else "-",
                 size(device["memory_free"]) if known else "-",
                 each.driver or "-",
-                trial_words(each),
+                check_summary(each),
             )
         )
     return table(rows, indent=0)
 
 
-def trial_words(each: "DeviceReport") -> str:
+def check_summary(each: "DeviceReport") -> str:
     """What came of trying a device, in one line."""
-    trial = each.trial
-    if trial is None:
+    check = each.check
+    if check is None:
         return "not tried: it only helps the CPU"
-    if not trial.ran:
-        return f"FAILED: {trial.problem}"
-    drafts = "the same draft" if trial.same_draft else "another draft"
-    words = f"{trial.error:.1e} from the reference, {trial.same_tokens:.0%} of its tokens, {drafts}"
-    return words if trial.passed else f"WRONG: {words}"
+    if not check.ran:
+        return f"FAILED: {check.problem}"
+    drafts = "the same draft" if check.same_draft else "another draft"
+    words = f"{check.error:.1e} from the reference, {check.same_tokens:.0%} of its tokens, {drafts}"
+    return words if check.passed else f"WRONG: {words}"
 
 
-def ops_of(each: "DeviceReport") -> str:
+def ops_section(each: "DeviceReport") -> str:
     """What computes each op of a device, and what its CUDA graphs capture."""
     lines = [f"{each.device['name']} ({each.backend}):", table(list(each.ops.items()))]
-    if each.capture:
+    if each.cuda_graphs:
         lines.append("  CUDA graphs by width, from the second verify of a shape on:")
-        words = [(str(one.width), "captured" if one.captured else "not captured", one.why) for one in each.capture]
+        words = [(str(one.width), "captured" if one.captured else "not captured", one.why) for one in each.cuda_graphs]
         lines.append(table(words, indent=4))
     return "\n".join(lines)
 
 
-def processor(found: "Report") -> str:
+def cpu_kernels_line(found: "DoctorReport") -> str:
     """The kernels of the CPU."""
     best, *others = found.kernels
     vnni = "with VNNI" if best in ("avx512", "avx2vnni") else "without VNNI"
@@ -103,16 +103,16 @@ def processor(found: "Report") -> str:
     )
 
 
-def room_lines(found: "Report") -> str:
+def model_fit_lines(found: "DoctorReport") -> str:
     """What a model needs of each device, and what there is."""
-    room = found.room
-    assert room is not None
-    word = "fits" if room.fits else "does NOT fit"
-    lines = [f"the model {word} at a context of {room.context}"]
-    return "\n".join([*lines, *(f"  {need}" for need in room.needs), *(f"  {each}" for each in room.said)])
+    fit = found.model_fit
+    assert fit is not None
+    word = "fits" if fit.fits else "does NOT fit"
+    lines = [f"the model {word} at a context of {fit.context}"]
+    return "\n".join([*lines, *(f"  {need}" for need in fit.needs), *(f"  {each}" for each in fit.notes)])
 
 
-def findings_lines(found: "Report") -> str:
+def findings_lines(found: "DoctorReport") -> str:
     """What is missing, each with what to do."""
     if not found.findings:
         return "nothing is missing"
@@ -122,14 +122,14 @@ def findings_lines(found: "Report") -> str:
     return "\n".join(lines)
 
 
-def verdict(found: "Report") -> str:
+def verdict(found: "DoctorReport") -> str:
     """Whether it can run."""
     chosen = found.chosen
     if chosen is None:
-        return f"device '{found.asked}' cannot run"
+        return f"device '{found.requested}' cannot run"
     name = chosen.device["name"]
     if found.usable:
         return f"ready: models run on {name}"
-    if found.room is not None and not found.room.fits:
+    if found.model_fit is not None and not found.model_fit.fits:
         return f"not ready: the model does not fit on {name}"
     return f"not ready: {name} does not compute what it should"

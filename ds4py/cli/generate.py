@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ds4py.cli.model import identity, note, open_engine
+from ds4py.cli.model import model_facts, note, open_engine
 from ds4py.cli.options import (
     SAMPLING,
     add_command,
@@ -131,7 +131,7 @@ REASONS = {
 def summary(engine: "Engine", stats: Any, result: Result) -> dict[str, Any]:
     """The object that `--json` prints; times in seconds where they are not called ms, rates in tokens per second."""
     return {
-        "model": identity(engine),
+        "model": model_facts(engine),
         "drafter": None if engine.drafter is None else asdict(engine.drafter),
         "prompt_tokens": stats.prompt_tokens,
         "ids": result.ids,

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ds4py.cli.inspect_text import render
 from ds4py.cli.model import require_file
-from ds4py.cli.options import add_command, add_placement_flags, placement_arguments
-from ds4py.cli.roles import role
-from ds4py.console import exits, number, quantity, size, table
+from ds4py.cli.options import add_command, add_device_map_flags, device_map_arguments
+from ds4py.cli.tensor_roles import role
+from ds4py.console import exits, number
 
 if TYPE_CHECKING:
     from ds4py import _native
@@ -24,7 +25,6 @@ why they are neither.
 The exit code is 0 for any GGUF file; with -m it is 3 unless the file is a drafter that fits."""
 
 DEFAULT_CONTEXT = 4096
-LAYER_KINDS = {0: "window only", 4: "window + ratio 4, indexed (CSA)", 128: "window + ratio 128 (HCA)"}
 HYPERPARAMETERS = (
     "layers",
     "hidden",
@@ -61,7 +61,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     )
     parser.add_argument("--kv-dtype", choices=("f16", "f32"), default="f16", help="for the memory needed")
     parser.add_argument("-md", "--drafter", metavar="FILE", help="for the memory needed: a drafter of the target FILE")
-    add_placement_flags(parser.add_argument_group("placement", "for the memory needed"))
+    add_device_map_flags(parser.add_argument_group("placement", "for the memory needed"))
     parser.add_argument("--tensors", action="store_true", help="list every tensor")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
@@ -129,7 +129,7 @@ def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namesp
     if args.drafter is not None:
         require_file(args.drafter)
     drafter = None if args.drafter is None else _native.GgufFile.open(args.drafter)
-    chosen = placement_arguments(args)
+    chosen = device_map_arguments(args)
     experts = layers if chosen["cpu_moe"] == "all" else chosen["cpu_moe"]
     measure = measure_files(file, drafter, kv_dtype=args.kv_dtype)
     needs = measure(DeviceOptions(chosen["device"], chosen["split"], experts, args.context))
@@ -176,92 +176,3 @@ def totals(tensors: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], st
         group["parameters"] += math.prod(tensor["shape"])
         group["bytes"] += tensor["bytes"]
     return dict(sorted(groups.items(), key=lambda item: -item[1]["bytes"]))
-
-
-def render(facts: dict[str, Any]) -> str:
-    """The description for a person."""
-    sections = [head(facts)]
-    if facts["target"]:
-        sections += [target_section(facts), memory_section(facts["memory"])]
-    else:
-        sections += ["not a DS4 target: " + facts["not_a_target"], drafter_section(facts)]
-    if "pair" in facts:
-        sections += [f"fits {facts['pair']['target']}" if facts["pair"]["fits"] else facts["pair"]["reason"]]
-    sections += ["tensors by type\n" + totals_table(facts["types"]), "tensors by role\n" + totals_table(facts["roles"])]
-    if "tensors" in facts:
-        sections.append("tensors (shape: fastest dimension first)\n" + tensor_table(facts["tensors"]))
-    return "\n\n".join(sections)
-
-
-def head(facts: dict[str, Any]) -> str:
-    """What the file is, in two lines."""
-    files = facts["files"]
-    shards = f", {len(files)} shards" if len(files) > 1 else ""
-    architecture = str(facts["architecture"]) + ("" if facts["packed_layout"] is None else ", packed for the CPU")
-    return (
-        f"{files[0]}{shards}\n"
-        f"  {facts['name'] or 'no name'}: architecture {architecture}, GGUF version {facts['gguf_version']}, "
-        f"{quantity(facts['parameters'])} parameters, {size(facts['bytes'])}"
-    )
-
-
-def target_section(facts: dict[str, Any]) -> str:
-    """Hyperparameters and layers by kind."""
-    numbers = [(name.replace("_", " "), str(value)) for name, value in facts["hyperparameters"].items()]
-    layers = [
-        (str(count), LAYER_KINDS.get(int(ratio), f"ratio {ratio}")) for ratio, count in facts["layers_by_ratio"].items()
-    ]
-    return f"hyperparameters\n{table(numbers)}\n\nlayers by kind\n{table(layers)}"
-
-
-def drafter_section(facts: dict[str, Any]) -> str:
-    """The numbers of a drafter, or why it is none."""
-    if facts["drafter"] is None:
-        return f"not a DSpark drafter: {facts['not_a_drafter']}"
-    numbers = [(name.replace("_", " "), in_words(value)) for name, value in facts["drafter"].items()]
-    return f"DSpark drafter\n{table(numbers)}"
-
-
-def in_words(value: object) -> str:
-    """A fact as a person writes it."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def memory_section(memory: dict[str, Any]) -> str:
-    """Memory needed to run, by device and part."""
-    from ds4py.memory.plan import NAMES, PARTS
-
-    sections = [f"memory at a context of {memory['context']} with {memory['kv_dtype'].upper()} KV, counted from sizes"]
-    for device in memory["devices"]:
-        parts = [(NAMES.get(part, part), size(device[part])) for part in PARTS if device[part]]
-        parts += [("needed" if device["fits"] else "needed (does not fit)", size(device["needed"]))]
-        parts += [("free", size(device["available"]))]
-        sections.append(f"  {device['device']}\n{table(parts, indent=4)}")
-    return "\n".join(sections)
-
-
-def totals_table(groups: dict[str, dict[str, int]]) -> str:
-    """One line a group."""
-    return table(
-        [
-            (
-                name,
-                count(group["tensors"], "tensor"),
-                f"{quantity(group['parameters'])} parameters",
-                size(group["bytes"]),
-            )
-            for name, group in groups.items()
-        ]
-    )
-
-
-def count(number: int, noun: str) -> str:
-    """`1 tensor`, `2 tensors`."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
-def tensor_table(tensors: list[dict[str, Any]]) -> str:
-    """One line a tensor, in the order of the file."""
-    return table([(t["name"], t["type"], " x ".join(map(str, t["shape"])), size(t["bytes"])) for t in tensors])

@@ -4,13 +4,14 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from ds4py.cli.model import identity, open_engine
+from ds4py.cli.model import model_facts, open_engine
 from ds4py.cli.options import add_command, add_drafter_flag, add_engine_flags, add_model_flag, add_output_flags
 from ds4py.console import Bar, exits, number, table
+from ds4py.constants import MAX_ROWS
 
 if TYPE_CHECKING:
     from ds4py import Engine
-    from ds4py.profile import Depth, Profile
+    from ds4py.profile import DepthCosts, Profile
 
 DESCRIPTION = """\
 Measures, warm and at each depth, a verify of every width k (the anchor and k proposals), a draft and a plain step, and
@@ -43,13 +44,12 @@ def depths(text: str) -> list[int]:
 def run(args: argparse.Namespace) -> int:
     """Measures and prints; returns the exit code."""
     from ds4py.profile import measure
-    from ds4py.profile.measure import ROWS
     from ds4py.profile.plot import check_plot, plot
 
     if args.plot:
         check_plot(args.plot)
     with open_engine(args, args.model, args.drafter) as engine:
-        chosen = args.depth or [each for each in DEPTHS if each <= engine.context_length - ROWS]
+        chosen = args.depth or [each for each in DEPTHS if each <= engine.context_length - MAX_ROWS]
         with Bar("measuring", quiet=args.quiet) as bar:
             profile = measure(engine, chosen, rounds=args.rounds, kv_dtype=args.kv_dtype, progress=bar.update)
         if args.json:
@@ -69,7 +69,7 @@ def title(engine: "Engine") -> str:
 def summary(engine: "Engine", profile: "Profile") -> dict[str, Any]:
     """The object that `--json` prints."""
     return {
-        "model": identity(engine),
+        "model": model_facts(engine),
         "drafter": engine.drafter and engine.drafter.path,
         "device": engine.device,
         "threads": engine.threads,
@@ -88,7 +88,7 @@ def show(engine: "Engine", profile: "Profile") -> None:
         print(table(speed_table(depth)))
 
 
-def cost_table(depth: "Depth") -> list[list[str]]:
+def cost_table(depth: "DepthCosts") -> list[list[str]]:
     """By width: its verify, also in plain steps, and from which survival on it pays."""
     lines = [["width", "verify ms", "of plain", "pays from survival"]]
     for k, (ms, even) in enumerate(zip(depth.verify_ms, [None, *depth.break_even], strict=True)):
@@ -97,7 +97,7 @@ def cost_table(depth: "Depth") -> list[list[str]]:
     return lines
 
 
-def speed_table(depth: "Depth") -> list[list[str]]:
+def speed_table(depth: "DepthCosts") -> list[list[str]]:
     """By survival: the best width, tokens a second with it, and how many times as fast as plain."""
     lines = [["survival", "best width", "tokens/s", "of plain"]]
     for survival in SURVIVALS:

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from ds4py import _native
 
-NAMES = {
+BACKEND_NAMES = {
     "CUDA": "cuda",
     "ROCm": "hip",
     "MTL": "metal",
@@ -49,12 +49,12 @@ class Build:
     def here(cls) -> Build:
         """This installation."""
         found = _native.backends()
-        features = {NAMES[each["name"]]: each["features"] for each in found if each["name"] in NAMES}
-        devices = {NAMES[each["name"]]: each["devices"] for each in found if each["name"] in NAMES}
-        return cls(frozenset(features) | libraries(Path(_native.__file__).parent / "lib"), features, devices)
+        features = {BACKEND_NAMES[each["name"]]: each["features"] for each in found if each["name"] in BACKEND_NAMES}
+        devices = {BACKEND_NAMES[each["name"]]: each["devices"] for each in found if each["name"] in BACKEND_NAMES}
+        return cls(frozenset(features) | backend_libraries(Path(_native.__file__).parent / "lib"), features, devices)
 
 
-def libraries(folder: Path) -> frozenset[str]:
+def backend_libraries(folder: Path) -> frozenset[str]:
     """Backends whose library lies in a folder, whether or not it could be loaded."""
     known = {"cuda", "hip", "metal", "vulkan", "rpc"}
     return frozenset(name for name in known if any(folder.glob(f"*ggml-{name}.*")))

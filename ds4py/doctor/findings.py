@@ -26,13 +26,13 @@ class Finding:
     """Whether the backend cannot be used; else it can, but less well."""
 
 
-def examine(machine: Machine, build: Build) -> list[Finding]:
+def find_problems(machine: Machine, build: Build) -> list[Finding]:
     """Everything that is missing."""
     found = [*nvidia(machine, build), *amd(machine, build), *vulkan(machine, build)]
-    return [*found, *unseen(machine, build, found), *memory(machine)]
+    return [*found, *undetected_cards(machine, build, found), *memory(machine)]
 
 
-def unseen(machine: Machine, build: Build, found: list[Finding]) -> list[Finding]:
+def undetected_cards(machine: Machine, build: Build, found: list[Finding]) -> list[Finding]:
     """Backends that lack nothing we know of, and yet found none of the cards that are there."""
     blocked = {each.backend for each in found if each.blocks}
     reasons = {
@@ -161,7 +161,7 @@ def memory(machine: Machine) -> list[Finding]:
 
 
 def missing_device(device: str, machine: Machine, build: Build, findings: list[Finding]) -> Finding:
-    """Why a device that was asked for is not here: what was found of its backend, or how it is had."""
+    """Why a device that was requested is not here: what was found of its backend, or how it is had."""
     from ds4py.runtime.backend_status import backend_of
 
     backend = "hip" if device.lower().startswith("hip") else backend_of(device)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ds4py.constants import MAX_ROWS
 from ds4py.errors import RequestError
-from ds4py.profile.outlook import Depth
+from ds4py.profile.depth_costs import DepthCosts
 from ds4py.speculative import PromptLookupDrafter
 from ds4py.speculative.dspark import DSparkDrafter
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from ds4py.runtime.session import Session
 
 ROUNDS = 7
-ROWS = 16
-"""Positions that a step may need beyond the depth."""
 
 Progress = Callable[[float], None]
 
@@ -30,7 +29,7 @@ Progress = Callable[[float], None]
 class Profile:
     """The costs of an engine at some depths."""
 
-    depths: tuple[Depth, ...]
+    depths: tuple[DepthCosts, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values; times in milliseconds."""
@@ -52,11 +51,11 @@ def measure(
     """
     if rounds < 1:
         raise RequestError(f"rounds is {rounds}, wanted 1 or more")
+    longest = engine.context_length - MAX_ROWS
     for depth in depths:
-        if not 0 <= depth <= engine.context_length - ROWS:
+        if not 0 <= depth <= longest:
             raise RequestError(
-                f"depth is {depth}, wanted 0 to {engine.context_length - ROWS}: the model has {engine.context_length} "
-                "positions"
+                f"depth is {depth}, wanted 0 to {longest}: the model has {engine.context_length} positions"
             )
     report = progress or (lambda _: None)
     done = []
@@ -67,11 +66,11 @@ def measure(
     return Profile(tuple(done))
 
 
-def _at(engine: Engine, depth: int, rounds: int, kv_dtype: Literal["f16", "f32"], report: Progress) -> Depth:
+def _at(engine: Engine, depth: int, rounds: int, kv_dtype: Literal["f16", "f32"], report: Progress) -> DepthCosts:
     """The costs at one depth. Sessions with and without the drafter take turns as well."""
 
     def opened(drafter: bool) -> Session:
-        return engine.session(context=depth + ROWS, kv_dtype=kv_dtype, drafter=drafter)
+        return engine.session(context=depth + MAX_ROWS, kv_dtype=kv_dtype, drafter=drafter)
 
     with opened(False) as plain, opened(True) as drafting:
         for session in (plain, drafting):
@@ -87,7 +86,7 @@ def _at(engine: Engine, depth: int, rounds: int, kv_dtype: Literal["f16", "f32"]
             report((turn + 1) / (rounds + 1))
     found = {name: 1000 * median(each) for name, each in times.items()}
     verify = tuple(ms for name, ms in found.items() if isinstance(name, int))
-    return Depth(depth, verify, found["plain"], found.get("draft"))
+    return DepthCosts(depth, verify, found["plain"], found.get("draft"))
 
 
 def _steps(engine: Engine, plain: Session, drafting: Session) -> Iterator[tuple[int | str, Callable[[], object]]]:

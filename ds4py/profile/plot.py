@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ds4py.profile.depth_costs import DepthCosts
     from ds4py.profile.measure import Profile
-    from ds4py.profile.outlook import Depth
 
 
 def plot(profile: Profile, path: str, title: str) -> None:
@@ -70,7 +70,7 @@ def _curves(axis: Axes, profile: Profile) -> None:
     axis.legend(fontsize="small")
 
 
-def _speeds(axis: Axes, depth: Depth) -> None:
+def _speeds(axis: Axes, depth: DepthCosts) -> None:
     survivals = np.linspace(0, 1, 101)
     best = [depth.speed(a)[1] for a in survivals]
     for k in range(1, len(depth.verify_ms)):

@@ -18,7 +18,7 @@ CONTROLS: Final = (
 """Pictures of the control characters: an answer must not move the cursor, or talk to the terminal."""
 
 
-class Screen:
+class AnswerPrinter:
     """Prints answers: on a terminal with dim thinking; elsewhere, and with NO_COLOR, the thinking between its tags."""
 
     def __init__(self, out: TextIO | None = None) -> None:

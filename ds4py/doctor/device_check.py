@@ -1,6 +1,6 @@
 """Runs the embedded pair on a device and compares it with a reference, in a process of its own.
 
-A driver that crashes takes its process with it; so `try_device` starts one, and says what became of it.
+A driver that crashes takes its process with it; so `check_device` starts one, and says what became of it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-SECONDS = 300
+TIME_LIMIT = 300
 PROMPT = "def quicksort(items):\n    if len(items) <= 1:\n        return items\n    pivot = items[0]\n"
 WIDTHS = range(6)
-BOUND = 0.02
+MAX_ERROR = 0.02
 """Relative error of the median row's logits that is put down to arithmetic: activations are quantised differently. A
 single row may be further off, where a near tie sends it to another expert."""
-AGREEMENT = 0.8
+MIN_SAME_TOKENS = 0.8
 
 
 @dataclass(frozen=True)
-class Trial:
+class DeviceCheck:
     """What came of it."""
 
     ran: bool
@@ -44,35 +44,35 @@ class Trial:
     @property
     def passed(self) -> bool:
         """Whether it computes what the reference does."""
-        return self.ran and self.error <= BOUND and self.same_tokens >= AGREEMENT
+        return self.ran and self.error <= MAX_ERROR and self.same_tokens >= MIN_SAME_TOKENS
 
     def as_dict(self) -> dict[str, object]:
         """For `--json`."""
         return {**asdict(self), "passed": self.passed}
 
 
-def try_device(device: str) -> Trial:
-    """Of a device by its name, within `SECONDS`."""
-    command = [sys.executable, "-m", "ds4py.doctor.trial", device]
+def check_device(device: str) -> DeviceCheck:
+    """Of a device by its name, within `TIME_LIMIT`."""
+    command = [sys.executable, "-m", "ds4py.doctor.device_check", device]
     # The same packages as here, and not what a folder happens to be called: in a clone there is one named ds4py.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=SECONDS, check=False, env=environment, cwd=os.sep
+            command, capture_output=True, text=True, timeout=TIME_LIMIT, check=False, env=environment, cwd=os.sep
         )
     except subprocess.TimeoutExpired:
-        return Trial(False, f"it took more than {SECONDS} s")
+        return DeviceCheck(False, f"it took more than {TIME_LIMIT} s")
     if done.returncode == 0:
         fields = json.loads(done.stdout.splitlines()[-1])
-        return Trial(True, verify_ms=tuple(fields.pop("verify_ms")), **fields)
+        return DeviceCheck(True, verify_ms=tuple(fields.pop("verify_ms")), **fields)
     lines = done.stderr.strip().splitlines()
     if done.returncode < 0:
-        return Trial(False, f"the process died of signal {-done.returncode}: {' / '.join(lines[-2:])}")
-    return Trial(False, lines[-1] if lines else f"exit code {done.returncode}")
+        return DeviceCheck(False, f"the process died of signal {-done.returncode}: {' / '.join(lines[-2:])}")
+    return DeviceCheck(False, lines[-1] if lines else f"exit code {done.returncode}")
 
 
 def compare(device: str) -> dict[str, object]:
-    """The numbers of a trial. The reference is the CPU with ggml's ops, which is none of what is tried."""
+    """The numbers of a check. The reference is the CPU with ggml's ops, which is none of what is tried."""
     import ds4py
 
     with (

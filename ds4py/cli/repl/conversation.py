@@ -18,7 +18,7 @@ MARKERS: Final = (BOS, USER, ASSISTANT, THINK, END_THINK, EOS)
 """What any turn may need."""
 
 
-class Talk:
+class Conversation:
     """A conversation whose turns extend the state of one session: nothing of it is evaluated twice.
 
     Reasoning therefore stays in the state, where the layout's default would drop that of earlier turns. What the
@@ -49,7 +49,7 @@ class Talk:
             )
         self.turn("")
 
-    def say(self, text: str, **options: Any) -> Iterator[Event]:
+    def reply(self, text: str, **options: Any) -> Iterator[Event]:
         """The events of the answer to a message; `options` are those of `Session.generate`.
 
         The message is in the state with the first event. Where the iterator is dropped, or an error ends it, the state

@@ -7,20 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ds4py import _native
+from ds4py.constants import DEFAULT_CONTEXT
 from ds4py.doctor.machine import Machine
 from ds4py.errors import BackendError, RequestError
 from ds4py.memory.plan import DeviceNeed, DeviceOptions, find_plan, measure_files
 
-DEFAULT_CONTEXT = 8192
-
 
 @dataclass(frozen=True)
-class Room:
+class ModelFit:
     """What a model takes of each device at a context, what there is, and what follows from it."""
 
     context: int
     needs: tuple[DeviceNeed, ...]
-    said: tuple[str, ...]
+    notes: tuple[str, ...]
     """Notes of a plan, or why there is none and what would fit."""
     fits: bool
 
@@ -30,10 +29,10 @@ class Room:
             {"device": need.device, "available": need.available, "needed": need.needed, **need.parts}
             for need in self.needs
         ]
-        return {"context": self.context, "fits": self.fits, "said": self.said, "devices": devices}
+        return {"context": self.context, "fits": self.fits, "said": self.notes, "devices": devices}
 
 
-def room_for(model: str, drafter: str | None, context: int | None, machine: Machine, device: str) -> Room | None:
+def check_fit(model: str, drafter: str | None, context: int | None, machine: Machine, device: str) -> ModelFit | None:
     """Of a target, and a drafter where one is given, on a device by its name; None where that is not here.
 
     Raises FormatError or PairError for files that are no such models.
@@ -46,20 +45,20 @@ def room_for(model: str, drafter: str | None, context: int | None, machine: Mach
     positions = context or min(DEFAULT_CONTEXT, hyperparameters.context)
     measure_here = measure_files(target, pair)
 
-    def measure(wanted: DeviceOptions) -> Sequence[DeviceNeed]:
+    def measure(options: DeviceOptions) -> Sequence[DeviceNeed]:
         left = machine.memory_available
         return [
-            replace(need, available=min(need.available, left)) if need.host else need for need in measure_here(wanted)
+            replace(need, available=min(need.available, left)) if need.host else need for need in measure_here(options)
         ]
 
-    wanted = DeviceOptions(device, (), 0, positions)
+    options = DeviceOptions(device, (), 0, positions)
     try:
-        plan = find_plan(measure, wanted, hyperparameters.layers)
+        plan = find_plan(measure, options, hyperparameters.layers)
     except BackendError as error:
-        return Room(positions, tuple(measure(wanted)), (str(error),), False)
+        return ModelFit(positions, tuple(measure(options)), (str(error),), False)
     except RequestError:
         return None
-    return Room(positions, plan.needs, plan.notes, True)
+    return ModelFit(positions, plan.needs, plan.notes, True)
 
 
 def experts_of(model: str) -> frozenset[str]:

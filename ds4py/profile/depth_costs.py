@@ -10,7 +10,7 @@ from ds4py.speculative.expected import best_width, break_even, emitted, monotone
 
 
 @dataclass(frozen=True)
-class Depth:
+class DepthCosts:
     """Costs at one depth, in milliseconds.
 
     Attributes:

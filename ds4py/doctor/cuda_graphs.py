@@ -27,7 +27,7 @@ MMVQ_ROWS = 8
 
 
 @dataclass(frozen=True)
-class Capture:
+class GraphCapture:
     """Whether a verify of this width is captured, and why or why not."""
 
     width: int
@@ -45,7 +45,7 @@ def compute_capability() -> int | None:
         return None
 
 
-def captures(types: set[str], capability: int | None, *, built_with_graphs: bool) -> list[Capture]:
+def predict_captures(types: set[str], capability: int | None, *, built_with_graphs: bool) -> list[GraphCapture]:
     """Of widths 0 to 5, with experts of these types, on a card of this compute capability.
 
     A capability of 90 is NVIDIA's 9.0; None, an unknown one, is taken for the oldest whose rules are not special.
@@ -53,16 +53,16 @@ def captures(types: set[str], capability: int | None, *, built_with_graphs: bool
     return [_capture(width, types, capability or TURING, built_with_graphs) for width in range(6)]
 
 
-def _capture(width: int, types: set[str], capability: int, built_with_graphs: bool) -> Capture:
+def _capture(width: int, types: set[str], capability: int, built_with_graphs: bool) -> GraphCapture:
     if not built_with_graphs:
-        return Capture(width, False, "the build has GGML_CUDA_GRAPHS off")
+        return GraphCapture(width, False, "the build has GGML_CUDA_GRAPHS off")
     if capability < VOLTA:
-        return Capture(width, False, f"compute capability {capability / 10:.1f} is below 7.0")
+        return GraphCapture(width, False, f"compute capability {capability / 10:.1f} is below 7.0")
     kernels = {kind: _kernel(kind, width + 1, capability) for kind in sorted(types)}
     waiting = [kind for kind, kernel in kernels.items() if kernel is None]
     if waiting:
-        return Capture(width, False, f"products of {', '.join(waiting)} experts wait for the host")
-    return Capture(width, True, ", ".join(f"{kind}: {kernel}" for kind, kernel in kernels.items()))
+        return GraphCapture(width, False, f"products of {', '.join(waiting)} experts wait for the host")
+    return GraphCapture(width, True, ", ".join(f"{kind}: {kernel}" for kind, kernel in kernels.items()))
 
 
 def _kernel(kind: str, rows: int, capability: int) -> str | None:
