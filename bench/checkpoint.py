@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ds4py.converter.roles import EXPERTS, Role, Slot, target_slots
-from ds4py.converter.source.config import read_config
-from ds4py.converter.source.names import Naming, target_pieces
+from ds4py.converter.source.names import Naming, target_slices
+from ds4py.converter.source.read_config import read_config
 
 LAYER_BYTES = 32 * 3 * 2048 * 1024 * 17 // 32
 """Most of a layer: 32 experts of three matrices of 2048 x 1024 in FP4."""
@@ -64,7 +64,7 @@ def write_checkpoint(folder: Path, size: int) -> Path:
 
 def stored(slot: Slot) -> Iterator[Stored]:
     """The tensors of a slot: experts FP4, large matrices FP8, tables and small matrices BF16, the rest F32."""
-    for piece in target_pieces(Naming.DEEPSEEK, slot):
+    for piece in target_slices(Naming.DEEPSEEK, slot):
         scale = piece.name.removesuffix(".weight") + ".scale"
         shape, elements = piece.shape, int(np.prod(piece.shape))
         if slot.role in EXPERTS:

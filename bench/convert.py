@@ -24,7 +24,7 @@ from machine import print_header
 
 from ds4py.converter import convert, quantise
 from ds4py.converter.plan import SLAB, Tensor
-from ds4py.converter.presets import PRESETS, Types
+from ds4py.converter.presets import PRESETS, TypeSelector
 from ds4py.converter.shards import size_limit
 from ds4py.converter.source.checkpoint import Checkpoint
 from ds4py.converter.source.rows import Rows
@@ -46,8 +46,8 @@ print(code, seconds, busy, peak(), idle)
 
 def planned(folder: Path, preset: str) -> list[Tensor]:
     """The tensors that the preset gives."""
-    request = convert.Request(Types(PRESETS[preset]))
-    return convert.target(Checkpoint(folder), Path("unused.gguf"), request).tensors
+    options = convert.ConversionOptions(TypeSelector(PRESETS[preset]))
+    return convert.target(Checkpoint(folder), Path("unused.gguf"), options).tensors
 
 
 def quantiser_alone(tensors: list[Tensor], threads: int) -> tuple[float, float]:

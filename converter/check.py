@@ -20,7 +20,7 @@ DRAFTER_MARKERS = ("mtp.0.e_proj.weight", "mtp.0.h_proj.weight", "mtp.0.enorm.we
 
 
 @dataclass
-class Verdict:
+class CheckResult:
     """A file that is sound: what it is, and what is odd about it all the same."""
 
     kind: str
@@ -28,7 +28,7 @@ class Verdict:
     warnings: list[str] = field(default_factory=list)
 
 
-def check(path: Path, target: Path | None = None) -> Verdict:
+def check(path: Path, target: Path | None = None) -> CheckResult:
     """Checks headers, keys, and every tensor's presence, shape and type; not the values.
 
     Raises FormatError naming the key or tensor that is wrong, PairError listing everything about a drafter that does
@@ -48,7 +48,7 @@ def check(path: Path, target: Path | None = None) -> Verdict:
     return check_target(path, source)
 
 
-def check_target(path: Path, source: GgufSource) -> Verdict:
+def check_target(path: Path, source: GgufSource) -> CheckResult:
     """By the rules of the runtime's own loader."""
     file = _native.GgufFile.open(path)
     found = _native.read_hyperparameters(file)
@@ -56,19 +56,19 @@ def check_target(path: Path, source: GgufSource) -> Verdict:
     metadata = file.metadata()
     tokenizer = Tokenizer.from_metadata(metadata, vocab_size=found.vocab)
     warnings = [f"tensor '{name}' has no use in a target" for name in source.tensors if role_of(name) is None]
-    warnings += coarse(source, {name: role_of(name) for name in source.tensors})
+    warnings += coarse_warnings(source, {name: role_of(name) for name in source.tensors})
     if not tokenizer.has_vocabulary:
         warnings.append("the file carries no vocabulary: it takes token ids alone")
     elif tokenizer.chat_template is None:
         warnings.append("the file carries no chat template")
     facts = {"layers": found.layers, "hidden": found.hidden, "vocab": found.vocab, "experts": found.experts}
-    return Verdict("target", {**facts, **common(source)}, warnings)
+    return CheckResult("target", {**facts, **common_facts(source)}, warnings)
 
 
-def check_drafter(source: GgufSource, target: Path | None) -> Verdict:
+def check_drafter(source: GgufSource, target: Path | None) -> CheckResult:
     """By its contract, and then against its target."""
     found = drafter_file.read(source)
-    warnings = coarse(source, {name: role_of(inner) for inner, name in found.names.items()})
+    warnings = coarse_warnings(source, {name: role_of(inner) for inner, name in found.names.items()})
     if target is not None:
         file = _native.GgufFile.open(target)
         wrong = drafter_file.mismatches(found, _native.read_hyperparameters(file))
@@ -83,10 +83,10 @@ def check_drafter(source: GgufSource, target: Path | None) -> Verdict:
         "noise": found.noise,
         "confidence": "yes" if found.confidence else "no",
     }
-    return Verdict("drafter", {**facts, **common(source)}, warnings)
+    return CheckResult("drafter", {**facts, **common_facts(source)}, warnings)
 
 
-def coarse(source: GgufSource, roles: dict[str, Role | None]) -> list[str]:
+def coarse_warnings(source: GgufSource, roles: dict[str, Role | None]) -> list[str]:
     """Tensors that a quantiser should have spared."""
     return [
         f"tensor '{name}' ({role.value}) is {source.tensors[name].kind.name}, better not below 16 bits"
@@ -95,7 +95,7 @@ def coarse(source: GgufSource, roles: dict[str, Role | None]) -> list[str]:
     ]
 
 
-def common(source: GgufSource) -> dict[str, Any]:
+def common_facts(source: GgufSource) -> dict[str, Any]:
     """What is told of every file."""
     kinds: dict[str, int] = {}
     for tensor in source.tensors.values():

@@ -22,7 +22,7 @@ BIAS = "conf_proj.bias"
 
 
 @dataclass
-class Error:
+class ErrorSums:
     """Sums over elements: of squared differences, of squared values of the first file; the greatest difference."""
 
     tensors: int = 0
@@ -36,7 +36,7 @@ class Error:
         """Root of the ratio of the sums; differences where there are no values count as they are."""
         return float(np.sqrt(self.difference / (self.values or 1.0)))
 
-    def add(self, other: Error) -> None:
+    def add(self, other: ErrorSums) -> None:
         """Takes another one in."""
         self.tensors += other.tensors
         self.elements += other.elements
@@ -46,16 +46,16 @@ class Error:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FileComparison:
     """Errors by role, and tensors that cannot be compared: only in one file, or of another shape."""
 
-    roles: dict[Role, Error]
+    roles: dict[Role, ErrorSums]
     unpaired: list[str]
 
 
-def compare(first: Path, second: Path, threads: int, progress: Callable[[int, int], None]) -> Comparison:
+def compare(first: Path, second: Path, threads: int, progress: Callable[[int, int], None]) -> FileComparison:
     """Compares two files; drafters may be of different contracts. Raises FormatError."""
-    left, right = named(GgufSource(first)), named(GgufSource(second))
+    left, right = tensors_by_llama_name(GgufSource(first)), tensors_by_llama_name(GgufSource(second))
     unpaired = [f"'{name}' is only in {first}" for name in left.keys() - right.keys()]
     unpaired += [f"'{name}' is only in {second}" for name in right.keys() - left.keys()]
     pairs = []
@@ -64,20 +64,20 @@ def compare(first: Path, second: Path, threads: int, progress: Callable[[int, in
             pairs.append((name, left[name], right[name]))
         else:
             unpaired.append(f"'{name}' has shape {list(left[name].shape)} and {list(right[name].shape)}")
-    roles: dict[Role, Error] = {}
+    roles: dict[Role, ErrorSums] = {}
     with ThreadPoolExecutor(threads) as pool:
         errors = pool.map(lambda pair: measure(pair[1], pair[2]), pairs)
         for done, ((name, _, _), error) in enumerate(zip(pairs, errors, strict=True)):
             role = role_of(name)
             if role is not None:
-                roles.setdefault(role, Error()).add(error)
+                roles.setdefault(role, ErrorSums()).add(error)
             progress(done + 1, len(pairs))
-    return Comparison(roles, sorted(unpaired))
+    return FileComparison(roles, sorted(unpaired))
 
 
-def named(source: GgufSource) -> dict[str, GgufTensor]:
+def tensors_by_llama_name(source: GgufSource) -> dict[str, GgufTensor]:
     """Tensors by llama.cpp's names."""
-    contract = contracts.recognise(set(source.tensors))
+    contract = contracts.recognise_contract(set(source.tensors))
     if contract is None:
         return source.tensors
     found = {contracts.canonical(contract, name): tensor for name, tensor in source.tensors.items()}
@@ -87,9 +87,9 @@ def named(source: GgufSource) -> dict[str, GgufTensor]:
     return found
 
 
-def measure(left: GgufTensor, right: GgufTensor) -> Error:
+def measure(left: GgufTensor, right: GgufTensor) -> ErrorSums:
     """The error of one tensor, a slab at a time."""
-    total = Error(1)
+    total = ErrorSums(1)
     plan = Tensor(left.name, left.shape, left.kind, left.parts())
     others = right.parts()
     for slab in plan.slabs():

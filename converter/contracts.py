@@ -12,7 +12,7 @@ from enum import Enum
 from gguf import GGUFValueType as Kind
 
 from .metadata import hyperparameters
-from .source.config import Config, DSpark
+from .source.config import DSpark, ModelConfig
 from .values import Metadata, array, flag, text, u32
 
 
@@ -108,7 +108,7 @@ def canonical(contract: Contract, name: str) -> str:
     return f"blk.{match[1]}.{match[2]}" if match else name
 
 
-def recognise(names: set[str]) -> Contract | None:
+def recognise_contract(names: set[str]) -> Contract | None:
     """The contract by tensors alone, since files of the same contract differ in their architecture."""
     for contract in (Contract.DS4, Contract.RELAYOUT, Contract.LUCEBOX, Contract.DFLASH):
         if name_in(contract, "fc.weight", 1) in names:
@@ -116,7 +116,7 @@ def recognise(names: set[str]) -> Contract | None:
     return None
 
 
-def metadata(contract: Contract, config: Config, stages: int, *, confidence: int | None) -> Metadata:
+def metadata(contract: Contract, config: ModelConfig, stages: int, *, confidence: int | None) -> Metadata:
     """The keys beside `general.*` and `tokenizer.*`."""
     dspark = config.dspark
     assert dspark is not None
@@ -141,7 +141,7 @@ def dflash_keys(dspark: DSpark, confidence: int | None) -> Metadata:
     }
 
 
-def lucebox_keys(prefix: str, config: Config, dspark: DSpark, confidence: int | None) -> Metadata:
+def lucebox_keys(prefix: str, config: ModelConfig, dspark: DSpark, confidence: int | None) -> Metadata:
     """Its reader takes unsigned numbers alone."""
     values = {
         "dflash.block_size": u32(dspark.block),

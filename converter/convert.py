@@ -13,13 +13,13 @@ from ds4py.errors import FormatError, RequestError
 from . import contracts, metadata, quantise
 from .contracts import Contract
 from .imatrix import Imatrix
-from .plan import Output, Tensor
-from .presets import Types
+from .plan import OutputFile, Tensor
+from .presets import TypeSelector
 from .roles import Role, Slot, drafter_slots, role_of, target_slots
 from .source import names
 from .source.checkpoint import STAGE, Checkpoint
 from .source.gguf_file import GgufSource
-from .source.rows import Rows, Zeros
+from .source.rows import Rows, ZeroRows
 from .source.tokenizer import tokenizer
 from .values import Metadata, u32
 
@@ -27,11 +27,11 @@ CONFIDENCE = "mtp.{}.confidence_head.proj."
 
 
 @dataclass(frozen=True)
-class Request:
+class ConversionOptions:
     """What is asked for beside the paths: `name` is for `general.name`, None is the source's. With `keep_types` the
     tensors of a GGUF file stay of their types."""
 
-    types: Types
+    types: TypeSelector
     keep_types: bool = False
     contract: Contract = Contract.DFLASH
     imatrix: Imatrix | None = None
@@ -39,58 +39,58 @@ class Request:
     chat_template: Path | None = None
 
 
-def target(checkpoint: Checkpoint, path: Path, request: Request) -> Output:
+def target(checkpoint: Checkpoint, path: Path, options: ConversionOptions) -> OutputFile:
     """The target of a checkpoint. Raises FormatError naming the tensor or key that is wrong."""
     config = checkpoint.config
     tensors = []
     for slot in target_slots(config):
-        pieces = names.target_pieces(checkpoint.naming, slot)
-        tensors.append(tensor(request, slot, slot.name, [checkpoint.rows(slot, piece) for piece in pieces]))
+        slices = names.target_slices(checkpoint.naming, slot)
+        tensors.append(tensor(options, slot, slot.name, [checkpoint.rows(slot, part) for part in slices]))
     for layer in range(config.hash_layers):  # these do not select by score, so a bias has no use there
         bias = Slot(f"blk.{layer}.exp_probs_b.bias", Role.VECTOR, (config.experts,))
-        checkpoint.drop(names.target_pieces(checkpoint.naming, bias)[0].name)
+        checkpoint.drop(names.target_slices(checkpoint.naming, bias)[0].name)
     checkpoint.require_all_used(lambda name: not STAGE.match(name))
     keys = {
-        **metadata.general("deepseek4", name_of(checkpoint, request), request.types.preset, checkpoint.folder),
+        **metadata.general("deepseek4", name_of(checkpoint, options), options.types.preset, checkpoint.folder),
         **metadata.target(config),
-        **provenance(request),
-        **tokenizer(checkpoint.folder, config, request.chat_template),
+        **provenance(options),
+        **tokenizer(checkpoint.folder, config, options.chat_template),
     }
-    return Output(path, keys, tensors)
+    return OutputFile(path, keys, tensors)
 
 
-def drafter(checkpoint: Checkpoint, path: Path, request: Request) -> Output:
+def drafter(checkpoint: Checkpoint, path: Path, options: ConversionOptions) -> OutputFile:
     """The DSpark drafter of a checkpoint, in the contract asked for. Raises FormatError."""
     check_drafter(checkpoint)
-    config, stages, contract = checkpoint.config, checkpoint.stages, request.contract
+    config, stages, contract = checkpoint.config, checkpoint.stages, options.contract
     confidence = confidence_width(checkpoint)
     bias = checkpoint.has(CONFIDENCE.format(stages - 1) + "bias")
     tensors = []
     for slot in drafter_slots(config, stages, confidence=confidence, bias=bias):
-        parts = [checkpoint.rows(slot, piece) for piece in names.drafter_pieces(slot, stages)]
+        parts = [checkpoint.rows(slot, part) for part in names.drafter_slices(slot, stages)]
         name = contracts.name_in(contract, slot.name, stages)
-        tensors.append(tensor(request, slot, name, parts, contract))
+        tensors.append(tensor(options, slot, name, parts, contract))
     checkpoint.require_all_used(lambda name: STAGE.match(name) is not None)
     if contract == Contract.LUCEBOX:
-        tensors += missing_bias(request, confidence, bias)
+        tensors += missing_bias(options, confidence, bias)
     keys = {
         **metadata.general(
             contracts.LAYOUTS[contract].architecture,
-            name_of(checkpoint, request) + " DSpark",
-            request.types.preset,
+            name_of(checkpoint, options) + " DSpark",
+            options.types.preset,
             checkpoint.folder,
         ),
         **contracts.metadata(contract, config, stages, confidence=confidence),
-        **provenance(request),
+        **provenance(options),
     }
     if contract == Contract.DFLASH:  # the only one whose reader looks for a vocabulary
-        keys |= tokenizer(checkpoint.folder, config, request.chat_template)
-    return Output(path, keys, tensors)
+        keys |= tokenizer(checkpoint.folder, config, options.chat_template)
+    return OutputFile(path, keys, tensors)
 
 
-def requantised(source: GgufSource, path: Path, request: Request) -> Output:
+def requantised(source: GgufSource, path: Path, options: ConversionOptions) -> OutputFile:
     """The same model with other types: names and metadata stay, but for what says how it was quantised."""
-    contract = contracts.recognise(set(source.tensors))
+    contract = contracts.recognise_contract(set(source.tensors))
     is_target = "token_embd.weight" in source.tensors and "blk.0.attn_q_a.weight" in source.tensors
     if contract is None and not (is_target and source.architecture() == "deepseek4"):
         raise FormatError(f"{source.paths[0]}: is neither a DeepSeek-V4 target nor a DSpark drafter")
@@ -102,28 +102,28 @@ def requantised(source: GgufSource, path: Path, request: Request) -> Output:
             raise FormatError(f"{source.paths[0]}: tensor '{found.name}' has no place in a DeepSeek-V4 model")
         if not (found.kind == Type.I32 if role == Role.TOKEN_MAP else quantise.has_values(found.kind)):
             raise FormatError(f"{source.paths[0]}: tensor '{found.name}' is of type {found.kind.name}: no {role.value}")
-        slot, own = Slot(inner, role, found.shape), found.kind if request.keep_types else None
-        tensors.append(tensor(request, slot, found.name, found.parts(), contract, own))
+        slot, keep_type = Slot(inner, role, found.shape), found.kind if options.keep_types else None
+        tensors.append(tensor(options, slot, found.name, found.parts(), contract, keep_type))
     keys = source.metadata
-    if not request.keep_types:
+    if not options.keep_types:
         keys = {key: value for key, value in keys.items() if not key.startswith("quantize.imatrix.")}
-        keys["general.file_type"] = u32(int(request.types.preset.file_type))
-    return Output(path, {**keys, **provenance(request)}, tensors)
+        keys["general.file_type"] = u32(int(options.types.preset.file_type))
+    return OutputFile(path, {**keys, **provenance(options)}, tensors)
 
 
 def tensor(
-    request: Request,
+    options: ConversionOptions,
     slot: Slot,
     name: str,
     parts: Sequence[Rows],
     contract: Contract | None = None,
-    own: Type | None = None,
+    keep_type: Type | None = None,
 ) -> Tensor:
-    """A slot's tensor with the type that is chosen for it; `contract` is a drafter's, `own` a type that it keeps."""
-    kind = request.types.choose(slot, name, own=own, narrow=contract == Contract.DS4)
+    """Plans the tensor of a slot, with the type that is chosen for it."""
+    kind = options.types.choose(slot, name, keep_type=keep_type, without_bf16=contract == Contract.DS4)
     importance = None
-    if request.imatrix is not None and slot.role != Role.TOKEN_MAP:
-        importance = request.imatrix.rows_for(slot, name)
+    if options.imatrix is not None and slot.role != Role.TOKEN_MAP:
+        importance = options.imatrix.rows_for(slot, name)
     return Tensor(name, slot.shape, kind, tuple(parts), importance)
 
 
@@ -159,7 +159,7 @@ def confidence_width(checkpoint: Checkpoint) -> int | None:
     return config.hidden if width == (config.hidden,) else config.hidden + config.dspark.rank
 
 
-def missing_bias(request: Request, confidence: int | None, bias: bool) -> Iterable[Tensor]:
+def missing_bias(options: ConversionOptions, confidence: int | None, bias: bool) -> Iterable[Tensor]:
     """lucebox wants a confidence head with a bias; where the checkpoint has none it is zero."""
     if confidence is None:
         raise RequestError(
@@ -167,14 +167,14 @@ def missing_bias(request: Request, confidence: int | None, bias: bool) -> Iterab
         )
     if not bias:
         name = contracts.name_in(Contract.LUCEBOX, "conf_proj.bias", 1)
-        yield tensor(request, Slot("conf_proj.bias", Role.VECTOR, (1,)), name, [Zeros(name, 1)])
+        yield tensor(options, Slot("conf_proj.bias", Role.VECTOR, (1,)), name, [ZeroRows(name, 1)])
 
 
-def provenance(request: Request) -> Metadata:
+def provenance(options: ConversionOptions) -> Metadata:
     """What tells of the importance matrix."""
-    return {} if request.imatrix is None else request.imatrix.metadata()
+    return {} if options.imatrix is None else options.imatrix.metadata()
 
 
-def name_of(checkpoint: Checkpoint, request: Request) -> str:
+def name_of(checkpoint: Checkpoint, options: ConversionOptions) -> str:
     """The model's name: as given, else the folder's."""
-    return request.name or checkpoint.folder.resolve().name
+    return options.name or checkpoint.folder.resolve().name

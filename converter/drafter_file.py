@@ -10,10 +10,10 @@ from ds4py.constants import MAX_ROWS
 from ds4py.errors import FormatError
 
 from . import quantise
-from .contracts import Contract, canonical, name_in, recognise
+from .contracts import Contract, canonical, name_in, recognise_contract
 from .quantise import FLOATS
 from .roles import Role, drafter_slots
-from .source.config import Config, DSpark
+from .source.config import DSpark, ModelConfig
 from .source.gguf_file import GgufSource
 
 MAX_STAGES = MAX_TAPS = 8
@@ -49,7 +49,7 @@ class DrafterFile:
     """A sound drafter; `taps` count target layers from 0 by their outputs, `names` are llama.cpp's to the file's."""
 
     contract: Contract
-    shape: Config
+    shape: ModelConfig
     stages: int
     block: int
     noise: int
@@ -61,7 +61,7 @@ class DrafterFile:
 
 def contract_of(source: GgufSource) -> Contract | None:
     """The contract, or None for a file that is no drafter."""
-    return recognise(set(source.tensors))
+    return recognise_contract(set(source.tensors))
 
 
 def read(source: GgufSource) -> DrafterFile:
@@ -84,11 +84,11 @@ def count_stages(source: GgufSource, names: dict[str, str]) -> int:
     numbers = [int(match[1]) for match in (re.match(r"blk\.(\d+)\.", name) for name in names) if match]
     stages = max(numbers, default=-1) + 1
     if not 1 <= stages <= MAX_STAGES:
-        raise error(source, f"has {stages} stages, wanted 1 to {MAX_STAGES}")
+        raise file_error(source, f"has {stages} stages, wanted 1 to {MAX_STAGES}")
     return stages
 
 
-def derive_shape(source: GgufSource, names: dict[str, str], dspark: DSpark) -> Config:
+def derive_shape(source: GgufSource, names: dict[str, str], dspark: DSpark) -> ModelConfig:
     """The widths of the first stage; what tensors cannot say is left at nothing."""
 
     def of(name: str, axis: int) -> int:
@@ -98,9 +98,12 @@ def derive_shape(source: GgufSource, names: dict[str, str], dspark: DSpark) -> C
     group = of("blk.0.attn_output_a.weight", 1)
     groups = heads * head_size // group if group and heads * head_size % group == 0 else 0
     if not groups:
-        raise error(source, f"tensor '{names['blk.0.attn_output_a.weight']}' has rows of {group}, wanted a divisor of "
-                            f"{heads * head_size}, the heads' width")  # fmt: skip
-    return Config(
+        raise file_error(
+            source,
+            f"tensor '{names['blk.0.attn_output_a.weight']}' has rows of {group}, wanted a divisor of "
+            f"{heads * head_size}, the heads' width",
+        )
+    return ModelConfig(
         layers=0, hidden=of("fc.weight", 0), vocab=of("markov_w1.weight", 0), context=0, heads=heads,
         head_size=head_size, rope_size=0, query_rank=of("blk.0.attn_q_a.weight", 0), output_groups=groups,
         output_rank=of("blk.0.attn_output_a.weight", 0) // groups, window=0, ratios=(), draft_ratios=(), rope_base=0,
@@ -111,54 +114,60 @@ def derive_shape(source: GgufSource, names: dict[str, str], dspark: DSpark) -> C
     )  # fmt: skip
 
 
-def check_tensors(source: GgufSource, contract: Contract, names: dict[str, str], shape: Config, stages: int) -> None:
+def check_tensors(
+    source: GgufSource, contract: Contract, names: dict[str, str], shape: ModelConfig, stages: int
+) -> None:
     """Every tensor is there, under the contract's own name, in shape, of a type that can be used; and no other is."""
     confidence, bias = names.get("conf_proj.weight"), "conf_proj.bias" in names
     width = None if confidence is None else source.tensors[confidence].shape[-1]
     if width is not None and shape.dspark is not None and width not in (shape.hidden, shape.hidden + shape.dspark.rank):
-        raise error(source, f"tensor '{confidence}' has rows of {width}, wanted {shape.hidden}, or with the Markov row")
+        raise file_error(
+            source, f"tensor '{confidence}' has rows of {width}, wanted {shape.hidden}, or with the Markov row"
+        )
     wanted = {slot.name: slot for slot in drafter_slots(shape, stages, confidence=width, bias=bias)}
     if contract == Contract.LUCEBOX and confidence is not None and not bias:
-        raise error(source, f"tensor '{name_in(contract, 'conf_proj.bias', stages)}' is missing beside '{confidence}'")
+        raise file_error(
+            source, f"tensor '{name_in(contract, 'conf_proj.bias', stages)}' is missing beside '{confidence}'"
+        )
     for slot in wanted.values():
         name = name_in(contract, slot.name, stages)
         found = source.tensors.get(name)
         if found is None:
-            raise error(source, f"tensor '{name}' is missing, wanted shape {list(slot.shape)}")
+            raise file_error(source, f"tensor '{name}' is missing, wanted shape {list(slot.shape)}")
         if found.shape != slot.shape:
-            raise error(source, f"tensor '{name}' has shape {list(found.shape)}, wanted {list(slot.shape)}")
+            raise file_error(source, f"tensor '{name}' has shape {list(found.shape)}, wanted {list(slot.shape)}")
         usable = found.kind in FLOATS if slot.role == Role.VECTOR else quantise.has_values(found.kind)
         if not usable:
-            raise error(
+            raise file_error(
                 source, f"tensor '{name}' ({slot.role.value}) is of type {found.kind.name}, which cannot be used"
             )
     extra = [name for inner, name in names.items() if inner not in wanted and inner not in OPTIONAL]
     if extra:
-        raise error(source, f"tensor '{extra[0]}' has no place in a drafter of contract {contract.value}")
+        raise file_error(source, f"tensor '{extra[0]}' has no place in a drafter of contract {contract.value}")
 
 
 OPTIONAL = ("token_embd.weight", "output.weight")
 """llama.cpp's files may carry the target's."""
 
 
-def check_keys(source: GgufSource, shape: Config, stages: int) -> None:
+def check_keys(source: GgufSource, shape: ModelConfig, stages: int) -> None:
     """Keys that repeat what tensors say agree with them."""
     dspark = shape.dspark
     assert dspark is not None
     if not 1 <= dspark.block <= MAX_ROWS:
-        raise error(source, f"the block size is {dspark.block}, wanted 1 to {MAX_ROWS}")
+        raise file_error(source, f"the block size is {dspark.block}, wanted 1 to {MAX_ROWS}")
     if not 0 <= dspark.noise < shape.vocab:
-        raise error(source, f"the noise token is {dspark.noise}, outside the vocabulary of {shape.vocab}")
+        raise file_error(source, f"the noise token is {dspark.noise}, outside the vocabulary of {shape.vocab}")
     for concept, wanted in (("stages", stages), ("rank", dspark.rank)):
         for key in keys_of(source, concept):
             if source.value(key) != wanted:
-                raise error(source, f"key '{key}' is {source.value(key)}, but the tensors say {wanted}")
+                raise file_error(source, f"key '{key}' is {source.value(key)}, but the tensors say {wanted}")
     for suffix, attribute in COPIES.items():
         key = f"{source.architecture()}.{suffix}"
         found, wanted = source.value(key), getattr(shape, attribute)
         # A file that took over its target's metadata speaks of the target there.
         if found is not None and source.architecture() != "deepseek4" and found != wanted:
-            raise error(source, f"key '{key}' is {found}, but the tensors say {wanted}")
+            raise file_error(source, f"key '{key}' is {found}, but the tensors say {wanted}")
 
 
 def read_taps(source: GgufSource) -> tuple[int, ...]:
@@ -171,14 +180,16 @@ def read_taps(source: GgufSource) -> tuple[int, ...]:
     scalars = [source.value(f"{key}.{place}") for place in range(MAX_TAPS)]
     found = [each for each in scalars if isinstance(each, int)]
     if not found:
-        raise error(source, "no key says which target layers it taps (" + ", ".join(ALIASES["taps"][:1]) + ", ...)")
+        raise file_error(
+            source, "no key says which target layers it taps (" + ", ".join(ALIASES["taps"][:1]) + ", ...)"
+        )
     return checked_taps(source, key, found)
 
 
 def checked_taps(source: GgufSource, key: str, taps: list[int]) -> tuple[int, ...]:
     """Raises FormatError unless they ascend from 0 on."""
     if taps != sorted(set(taps)) or taps[0] < 0 or len(taps) > MAX_TAPS:
-        raise error(source, f"key '{key}' means the layers {taps}, wanted up to {MAX_TAPS} in ascending order")
+        raise file_error(source, f"key '{key}' means the layers {taps}, wanted up to {MAX_TAPS} in ascending order")
     return tuple(taps)
 
 
@@ -193,18 +204,18 @@ def integer(source: GgufSource, concept: str) -> int:
     for key in keys_of(source, concept):
         value = source.value(key)
         if type(value) is not int:
-            raise error(source, f"key '{key}' is {value!r}, wanted a whole number")
+            raise file_error(source, f"key '{key}' is {value!r}, wanted a whole number")
         return value
-    raise error(source, f"no key gives the {concept} ({ALIASES[concept][0]}, {ALIASES[concept][-1]}, ...)")
+    raise file_error(source, f"no key gives the {concept} ({ALIASES[concept][0]}, {ALIASES[concept][-1]}, ...)")
 
 
 def dimension(source: GgufSource, names: dict[str, str], name: str, axis: int) -> int:
     """A size of a tensor that must be there."""
     if name not in names:
-        raise error(source, f"tensor '{name}' (or its counterpart in this contract) is missing")
+        raise file_error(source, f"tensor '{name}' (or its counterpart in this contract) is missing")
     shape = source.tensors[names[name]].shape
     if axis >= len(shape):
-        raise error(source, f"tensor '{names[name]}' has shape {list(shape)}, wanted {axis + 1} dimensions")
+        raise file_error(source, f"tensor '{names[name]}' has shape {list(shape)}, wanted {axis + 1} dimensions")
     return shape[axis]
 
 
@@ -226,6 +237,6 @@ def mismatches(found: DrafterFile, target: _native.Hyperparameters) -> list[str]
     return wrong
 
 
-def error(source: GgufSource, text: str) -> FormatError:
+def file_error(source: GgufSource, text: str) -> FormatError:
     """An error about this file."""
     return FormatError(f"{source.paths[0]}: {text}")

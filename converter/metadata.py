@@ -9,7 +9,7 @@ from gguf import GGUFValueType as Kind
 import ds4py
 
 from .presets import Preset
-from .source.config import Config
+from .source.config import ModelConfig
 from .values import Metadata, array, f32, flag, text, u32
 
 GATING_SQRT_SOFTPLUS = 4
@@ -28,7 +28,7 @@ def general(architecture: str, name: str, preset: Preset, source: Path) -> Metad
     }
 
 
-def target(config: Config) -> Metadata:
+def target(config: ModelConfig) -> Metadata:
     """A target's hyperparameters."""
     prefix = "deepseek4."
     return {
@@ -37,7 +37,7 @@ def target(config: Config) -> Metadata:
     }
 
 
-def hyperparameters(prefix: str, c: Config, ratios: tuple[int, ...], hash_layers: int) -> Metadata:
+def hyperparameters(prefix: str, c: ModelConfig, ratios: tuple[int, ...], hash_layers: int) -> Metadata:
     """Everything that shapes layers with these ratios, under the keys of `prefix`."""
     layers = len(ratios)
     values = {
@@ -64,7 +64,7 @@ def hyperparameters(prefix: str, c: Config, ratios: tuple[int, ...], hash_layers
     return {prefix + key: value for key, value in values.items()}
 
 
-def attention(c: Config, ratios: tuple[int, ...]) -> Metadata:
+def attention(c: ModelConfig, ratios: tuple[int, ...]) -> Metadata:
     """The `attention.` keys."""
     values = {
         "head_count": u32(c.heads),
@@ -85,7 +85,7 @@ def attention(c: Config, ratios: tuple[int, ...]) -> Metadata:
     return {"attention." + key: value for key, value in values.items()}
 
 
-def rope(c: Config) -> Metadata:
+def rope(c: ModelConfig) -> Metadata:
     """The `rope.` keys. Without the scaling's type other programs would scale linearly."""
     values = {"rope.dimension_count": u32(c.rope_size), "rope.freq_base": f32(c.rope_base)}
     if c.yarn is not None:

@@ -20,7 +20,7 @@ from ds4py import _native
 from ds4py.errors import FormatError
 
 from . import contracts, shards
-from .plan import SLAB, Output, Slab, Tensor
+from .plan import SLAB, OutputFile, Slab, Tensor
 from .values import Metadata, array, text, u32
 
 ALIGNMENT = 64
@@ -74,19 +74,19 @@ class Packed(Tensor):
         return max(1, SLAB // self.columns // _native.PACKED_TILE) * _native.PACKED_TILE
 
 
-def packed(output: Output) -> Output:
+def pack_output(output: OutputFile) -> OutputFile:
     """The output with every tensor packed that the kernels take packed. Raises FormatError for a model that this
     version could not load."""
-    found = {each.name: each for each in packing(output)}
-    tensors = [pack(tensor, found[tensor.name]) if tensor.name in found else tensor for tensor in output.tensors]
-    return Output(output.path, {**output.metadata, **keys(output, list(found.values()))}, tensors, ALIGNMENT)
+    found = {each.name: each for each in packable_tensors(output)}
+    tensors = [pack_tensor(tensor, found[tensor.name]) if tensor.name in found else tensor for tensor in output.tensors]
+    return OutputFile(output.path, {**output.metadata, **packed_keys(output, list(found.values()))}, tensors, ALIGNMENT)
 
 
-def packing(output: Output) -> list[_native.Packing]:
+def packable_tensors(output: OutputFile) -> list[_native.Packing]:
     """What the loader would pack."""
-    drafter = contracts.recognise({tensor.name for tensor in output.tensors}) is not None
+    drafter = contracts.recognise_contract({tensor.name for tensor in output.tensors}) is not None
     with tempfile.TemporaryDirectory() as folder:
-        (file,) = shards.files(replace(output, path=Path(folder) / output.path.name))
+        (file,) = shards.plan_files(replace(output, path=Path(folder) / output.path.name))
         with file.path.open("wb") as stream:
             stream.write(file.header)
             stream.truncate(file.size)  # a hole: it takes no room
@@ -96,12 +96,12 @@ def packing(output: Output) -> list[_native.Packing]:
             raise FormatError(str(error).replace(str(file.path), f"{output.path} (as it would be)")) from None
 
 
-def pack(tensor: Tensor, how: _native.Packing) -> Packed:
+def pack_tensor(tensor: Tensor, how: _native.Packing) -> Packed:
     """The tensor, packed."""
     return Packed(tensor.name, tensor.shape, tensor.kind, tensor.parts, tensor.importance, packing=how)
 
 
-def keys(output: Output, found: list[_native.Packing]) -> Metadata:
+def packed_keys(output: OutputFile, found: list[_native.Packing]) -> Metadata:
     """What tells of the packed tensors (docs/formats.md)."""
     shapes = {tensor.name: tensor.shape for tensor in output.tensors}
     sizes = [size for each in found for size in [*reversed(shapes[each.name]), 1][:3]]

@@ -115,7 +115,7 @@ class Tensor:
 
 
 @dataclass
-class Output:
+class OutputFile:
     """A GGUF file to write, or the set of its shards. Tensors begin at multiples of `alignment` bytes."""
 
     path: Path

@@ -25,7 +25,7 @@ PROTECTED = (Role.HC, Role.APE, Role.SMALL, Role.CONFIDENCE)
 
 @dataclass(frozen=True)
 class Preset:
-    """Types of the routed experts (gate and up, down), of other large matrices, of token tables, of small matrices."""
+    """The types that each group of roles is written as."""
 
     text: str
     file_type: LlamaFileType
@@ -73,7 +73,7 @@ DEFAULT = "mxfp4"
 
 
 @dataclass
-class Types:
+class TypeSelector:
     """Chooses a type for each tensor; keeps what it had to change, as lines for a person.
 
     `overrides` are (pattern, type), the last that fits counts.
@@ -84,17 +84,17 @@ class Types:
     notes: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
 
-    def choose(self, slot: Slot, name: str, *, own: Type | None = None, narrow: bool = False) -> Type:
+    def choose(self, slot: Slot, name: str, *, keep_type: Type | None = None, without_bf16: bool = False) -> Type:
         """The type of a slot that is written as `name`. Raises RequestError for an override that cannot be.
 
-        `own` is a type that stays unless it is overridden, whatever the preset. `narrow` is for readers that know no
+        `keep_type` is a type that stays unless it is overridden. `without_bf16` is for readers that know no
         BF16: it has F16 where the preset has that, and for hyper-connections.
         """
         for pattern, kind in reversed(self.overrides):
             if fnmatchcase(name, pattern) or fnmatchcase(name.removesuffix(".weight"), pattern):
                 self.used.add(pattern)
                 return checked(slot, name, pattern, kind)
-        return self._fitting(slot, name, self._preset(slot.role, narrow)) if own is None else own
+        return self._fitting(slot, name, self._preset(slot.role, without_bf16)) if keep_type is None else keep_type
 
     def require_all_used(self) -> None:
         """Raises RequestError for an override that fits no tensor."""
@@ -102,9 +102,9 @@ class Types:
             if pattern not in self.used:
                 raise RequestError(f"--type '{pattern}' fits no tensor of the output, or a later one fits all of them")
 
-    def _preset(self, role: Role, narrow: bool) -> Type:
+    def _preset(self, role: Role, without_bf16: bool) -> Type:
         kind = self.preset.type_of(role)
-        if narrow and self.preset.dense != F32 and (kind == BF16 or role in (Role.HC, Role.MARKOV)):
+        if without_bf16 and self.preset.dense != F32 and (kind == BF16 or role in (Role.HC, Role.MARKOV)):
             return F16
         return kind
 

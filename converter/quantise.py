@@ -73,7 +73,7 @@ def row_bytes(kind: Type, columns: int) -> int:
 def quantise(kind: Type, x: NDArray[np.float32], importance: NDArray[np.float32] | None = None) -> NDArray[np.uint8]:
     """Rows of `x` [rows, columns] as bytes of `kind`; finite values only.
 
-    `importance` [columns] weighs the columns' errors. Types that cannot do without take all columns alike.
+    `importance` [columns] weighs the columns' errors. TypeSelector that cannot do without take all columns alike.
     """
     rows, columns = x.shape
     out = np.empty(rows * row_bytes(kind, columns), np.uint8)

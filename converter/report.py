@@ -9,7 +9,7 @@ from pathlib import Path
 from ds4py.console import Bar, exits, size, table
 
 from .check import check as check_file
-from .compare import Comparison
+from .compare import FileComparison
 from .compare import compare as compare_files
 from .job import all_cores
 
@@ -38,7 +38,7 @@ def compare(args: argparse.Namespace) -> int:
     return exits.BAD_FILE if found.unpaired else exits.OK
 
 
-def as_json(found: Comparison) -> dict[str, object]:
+def as_json(found: FileComparison) -> dict[str, object]:
     """The object that `--json` prints."""
     roles = {
         role.value: {"tensors": each.tensors, "relative_error": each.relative, "greatest_difference": each.greatest}
@@ -47,7 +47,7 @@ def as_json(found: Comparison) -> dict[str, object]:
     return {"roles": roles, "unpaired": found.unpaired}
 
 
-def render(found: Comparison) -> str:
+def render(found: FileComparison) -> str:
     """One line a role, and what could not be compared."""
     rows = [("role", "tensors", "relative error", "greatest difference")]
     for role, each in sorted(found.roles.items(), key=lambda item: -item[1].relative):

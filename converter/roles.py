@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from .source.config import Config
+from ds4py.constants import CSA_RATIO
+
+from .source.config import ModelConfig
 
 
 class Role(Enum):
@@ -114,7 +116,7 @@ def slot(name: str, *shape: int) -> Slot:
     return Slot(name, role, shape)
 
 
-def target_slots(config: Config) -> Iterator[Slot]:
+def target_slots(config: ModelConfig) -> Iterator[Slot]:
     """A target's tensors, in the order of files."""
     c = config
     yield slot("token_embd.weight", c.vocab, c.hidden)
@@ -126,7 +128,7 @@ def target_slots(config: Config) -> Iterator[Slot]:
         yield from layer_slots(c, f"blk.{layer}.", ratio, hashed=layer < c.hash_layers)
 
 
-def drafter_slots(config: Config, stages: int, *, confidence: int | None, bias: bool) -> Iterator[Slot]:
+def drafter_slots(config: ModelConfig, stages: int, *, confidence: int | None, bias: bool) -> Iterator[Slot]:
     """A drafter's tensors; `confidence` is the width of its head (None: no head), `bias` whether that has one."""
     c, dspark = config, config.dspark
     assert dspark is not None
@@ -144,7 +146,7 @@ def drafter_slots(config: Config, stages: int, *, confidence: int | None, bias: 
             yield slot("conf_proj.bias", 1)
 
 
-def layer_slots(config: Config, block: str, ratio: int, *, hashed: bool) -> Iterator[Slot]:
+def layer_slots(config: ModelConfig, block: str, ratio: int, *, hashed: bool) -> Iterator[Slot]:
     """One layer, or one stage of a drafter."""
     yield from attention_slots(config, block, ratio)
     yield from hyper_connection(block + "hc_attn", config, (2 + config.streams) * config.streams, 3)
@@ -152,7 +154,7 @@ def layer_slots(config: Config, block: str, ratio: int, *, hashed: bool) -> Iter
     yield from moe_slots(config, block, hashed=hashed)
 
 
-def attention_slots(c: Config, block: str, ratio: int) -> Iterator[Slot]:
+def attention_slots(c: ModelConfig, block: str, ratio: int) -> Iterator[Slot]:
     """Attention, with compressor and indexer where the ratio asks for them."""
     yield slot(block + "attn_norm.weight", c.hidden)
     yield slot(block + "attn_sinks.weight", c.heads)
@@ -167,7 +169,7 @@ def attention_slots(c: Config, block: str, ratio: int) -> Iterator[Slot]:
     yield slot(block + "attn_output_b.weight", c.hidden, c.output_groups * c.output_rank)
     if ratio:
         yield from compressor(block + "attn_compressor", c.hidden, ratio, c.head_size)
-    if ratio == 4:
+    if ratio == CSA_RATIO:
         yield slot(block + "indexer.attn_q_b.weight", c.index_heads * c.index_size, c.query_rank)
         yield slot(block + "indexer.proj.weight", c.index_heads, c.hidden)
         yield from compressor(block + "indexer_compressor", c.hidden, ratio, c.index_size)
@@ -175,14 +177,14 @@ def attention_slots(c: Config, block: str, ratio: int) -> Iterator[Slot]:
 
 def compressor(name: str, hidden: int, ratio: int, size: int) -> Iterator[Slot]:
     """A compressor; with ratio 4 each position feeds two blocks and its rows are twice as wide."""
-    width = 2 * size if ratio == 4 else size
+    width = 2 * size if ratio == CSA_RATIO else size
     yield slot(f"{name}_kv.weight", width, hidden)
     yield slot(f"{name}_gate.weight", width, hidden)
     yield slot(f"{name}_ape.weight", ratio, width)
     yield slot(f"{name}_norm.weight", size)
 
 
-def moe_slots(c: Config, block: str, *, hashed: bool) -> Iterator[Slot]:
+def moe_slots(c: ModelConfig, block: str, *, hashed: bool) -> Iterator[Slot]:
     """Router, routed experts, shared expert."""
     yield slot(block + "ffn_norm.weight", c.hidden)
     yield slot(block + "ffn_gate_inp.weight", c.experts, c.hidden)
@@ -196,7 +198,7 @@ def moe_slots(c: Config, block: str, *, hashed: bool) -> Iterator[Slot]:
         yield slot(f"{block}ffn_{part}_shexp.weight", *shape)
 
 
-def hyper_connection(name: str, c: Config, mix: int, scales: int) -> Iterator[Slot]:
+def hyper_connection(name: str, c: ModelConfig, mix: int, scales: int) -> Iterator[Slot]:
     """The parameters of one hyper-connection, or of the head's."""
     yield slot(f"{name}_fn.weight", mix, c.streams * c.hidden)
     yield slot(f"{name}_base.weight", mix)

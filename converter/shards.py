@@ -14,7 +14,7 @@ from gguf import GGUFValueType as Kind
 
 from ds4py.errors import RequestError
 
-from .plan import Output, Tensor
+from .plan import OutputFile, Tensor
 from .values import Metadata, Value, u32
 
 UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -41,13 +41,13 @@ class File:
         return digest.hexdigest()
 
 
-def files(output: Output, limit: int | None = None) -> list[File]:
+def plan_files(output: OutputFile, limit: int | None = None) -> list[File]:
     """The files of an output: one, or shards of at most `limit` bytes each. Raises RequestError for a limit that a
     single tensor exceeds."""
     alignment = output.alignment
     whole = header(output.metadata, output.tensors, alignment)
     if limit is None or len(whole) + padded_size(output.tensors, alignment) <= limit:
-        return [file(output.path, whole, output.tensors, alignment)]
+        return [place_tensors(output.path, whole, output.tensors, alignment)]
     groups = divide(output.tensors, limit - len(whole) - alignment, limit, alignment)
     if len(groups) > MAX_SHARDS:
         raise RequestError(f"--split {limit} gives {len(groups)} shards, more than the format can number; split larger")
@@ -57,7 +57,7 @@ def files(output: Output, limit: int | None = None) -> list[File]:
         if number == 0:
             keys = {**output.metadata, **keys}
         path = shard_path(output.path, number, len(groups))
-        found.append(file(path, header(keys, group, alignment), group, alignment))
+        found.append(place_tensors(path, header(keys, group, alignment), group, alignment))
     return found
 
 
@@ -91,7 +91,7 @@ def shard_path(path: Path, number: int, count: int) -> Path:
     return path.with_name(f"{path.name.removesuffix('.gguf')}-{number + 1:05}-of-{count:05}.gguf")
 
 
-def file(path: Path, head: bytes, tensors: Sequence[Tensor], alignment: int) -> File:
+def place_tensors(path: Path, head: bytes, tensors: Sequence[Tensor], alignment: int) -> File:
     """Places the tensors one after the other behind the header."""
     place, offsets = padded(len(head), alignment), []
     for tensor in tensors:

@@ -28,7 +28,7 @@ IN_FLIGHT = 2
 
 
 @dataclass
-class Work:
+class OpenOutput:
     """A file that is being written."""
 
     file: File
@@ -63,20 +63,20 @@ def write(
     """
     require_space(files)
     held: dict[int, File] = {}
-    works: list[Work] = []
+    outputs: list[OpenOutput] = []
     try:
         for file in files:
-            held[acquire(file)] = file
-        works.extend(begin(file, fd, file.fingerprint(source), note) for fd, file in held.items())
-        run(works, threads, progress)
+            held[open_locked(file)] = file
+        outputs.extend(open_output(file, fd, file.fingerprint(source), note) for fd, file in held.items())
+        run(outputs, threads, progress)
         for fd in held:
             os.fsync(fd)
         for file in files:
-            os.replace(partial(file), file.path)
-            log(file).unlink()
+            os.replace(partial_path(file), file.path)
+            journal_path(file).unlink()
     except KeyboardInterrupt:
-        for work in works:
-            work.journal.flush()
+        for output in outputs:
+            output.journal.flush()
         raise
     except BaseException:
         for file in held.values():
@@ -87,9 +87,9 @@ def write(
             os.close(fd)
 
 
-def acquire(file: File) -> int:
+def open_locked(file: File) -> int:
     """Opens a file under its temporary name, for this process alone. Raises RequestError where another has it."""
-    path = partial(file)
+    path = partial_path(file)
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,49 +101,53 @@ def acquire(file: File) -> int:
     raise RequestError(f"{path} is being written by another run; wait for it, or write to another file")
 
 
-def begin(file: File, fd: int, fingerprint: str, note: Callable[[str], None]) -> Work:
+def open_output(file: File, fd: int, fingerprint: str, note: Callable[[str], None]) -> OpenOutput:
     """Takes over what an earlier run left, or nothing, and writes the header."""
-    done = finished(file, fingerprint)
+    done = finished_tensors(file, fingerprint)
     if done:
         note(f"going on with {file.path.name}: {len(done)} of {len(file.tensors)} tensors are there")
     else:
         os.ftruncate(fd, 0)
     os.ftruncate(fd, file.size)
     os.pwrite(fd, file.header, 0)
-    record = Journal(log(file), fingerprint, fd)
+    record = Journal(journal_path(file), fingerprint, fd)
     for number in done:
         record.done(number, 0)
     record.flush()
-    return Work(file, fd, record, done)
+    return OpenOutput(file, fd, record, done)
 
 
-def run(works: Sequence[Work], threads: int, progress: Progress) -> None:
+def run(outputs: Sequence[OpenOutput], threads: int, progress: Progress) -> None:
     """Works on all slabs; few are under way at any time, so that memory stays small whatever the size."""
-    left = {(id(work), number): tensor.slab_count for work in works for number, tensor in enumerate(work.file.tensors)}
-    total = sum(tensor.elements for work in works for tensor in work.file.tensors)
-    done = sum(work.file.tensors[number].elements for work in works for number in work.done)
-    todo = ((work, number, slab) for work in works for number, slab in work.slabs())
-    pending: dict[Future[None], tuple[Work, int, Slab]] = {}
+    left = {
+        (id(output), number): tensor.slab_count
+        for output in outputs
+        for number, tensor in enumerate(output.file.tensors)
+    }
+    total = sum(tensor.elements for output in outputs for tensor in output.file.tensors)
+    done = sum(output.file.tensors[number].elements for output in outputs for number in output.done)
+    todo = ((output, number, slab) for output in outputs for number, slab in output.slabs())
+    pending: dict[Future[None], tuple[OpenOutput, int, Slab]] = {}
     ready: SimpleQueue[Future[None]] = SimpleQueue()  # a slab takes milliseconds, and `wait` a good part of one
     notes: list[Future[None]] = []
     # The journal waits for the disk, and nobody shall wait for the journal.
-    with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(1) as clerk:
+    with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(1) as journal_thread:
         try:
             while True:
                 while len(pending) < IN_FLIGHT * threads and (item := next(todo, None)) is not None:
-                    work, number, slab = item
-                    future = pool.submit(work.write, number, slab)
+                    output, number, slab = item
+                    future = pool.submit(output.write, number, slab)
                     pending[future] = item
                     future.add_done_callback(ready.put)
                 if not pending:
                     break
                 future = ready.get()
-                work, number, slab = pending.pop(future)
+                output, number, slab = pending.pop(future)
                 future.result()
-                done += slab.count * work.file.tensors[number].columns
-                left[id(work), number] -= 1
-                if left[id(work), number] == 0:
-                    notes.append(clerk.submit(work.journal.done, number, work.file.tensors[number].nbytes))
+                done += slab.count * output.file.tensors[number].columns
+                left[id(output), number] -= 1
+                if left[id(output), number] == 0:
+                    notes.append(journal_thread.submit(output.journal.done, number, output.file.tensors[number].nbytes))
                 progress(done, total)
             for note in notes:
                 note.result()
@@ -152,19 +156,19 @@ def run(works: Sequence[Work], threads: int, progress: Progress) -> None:
                 future.cancel()
 
 
-def finished(file: File, fingerprint: str) -> set[int]:
+def finished_tensors(file: File, fingerprint: str) -> set[int]:
     """The tensors that an earlier run left complete."""
-    path = partial(file)
+    path = partial_path(file)
     if not path.exists() or path.stat().st_size != file.size:
         return set()
-    return journal.read(log(file), fingerprint)
+    return journal.read(journal_path(file), fingerprint)
 
 
 def require_space(files: Sequence[File]) -> None:
     """Raises OSError where a disk has less room than the files still need."""
     needed: dict[Path, int] = {}
     for file in files:
-        folder, path = file.path.parent, partial(file)
+        folder, path = file.path.parent, partial_path(file)
         there = path.stat().st_blocks * 512 if path.exists() else 0  # what an earlier run left has its place already
         needed[folder] = needed.get(folder, 0) + max(0, file.size - there)
     for folder, size in needed.items():
@@ -174,18 +178,18 @@ def require_space(files: Sequence[File]) -> None:
             raise OSError(errno.ENOSPC, short, str(folder))
 
 
-def partial(file: File) -> Path:
+def partial_path(file: File) -> Path:
     """The temporary name."""
     return file.path.with_name(file.path.name + ".partial")
 
 
-def log(file: File) -> Path:
+def journal_path(file: File) -> Path:
     """The journal's name."""
     return file.path.with_name(file.path.name + ".partial.journal")
 
 
 def remove(file: File) -> None:
     """Takes away what an unfinished run left."""
-    for path in (partial(file), log(file)):
+    for path in (partial_path(file), journal_path(file)):
         with contextlib.suppress(FileNotFoundError):
             path.unlink()

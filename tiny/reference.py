@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ds4py.converter.roles import Slot, role_of
-from ds4py.converter.source.names import Naming, Piece, drafter_pieces, target_pieces
+from ds4py.converter.source.names import Naming, TensorSlice, drafter_slices, target_slices
 
 from .config import DOMAINS, DraftShape, Shape
 from .evaluation import heldout
@@ -39,8 +39,8 @@ def write(work: Path, target_file: Path, drafter_file: Path) -> None:
     [a, block] and confidences [a, block] are greedy blocks, each behind the token at its anchor.
     """
     target, drafter = Target(Shape()).eval(), Drafter(Shape(), DraftShape()).eval()
-    fill(target_tensors(target), target_file, partial(target_pieces, Naming.DEEPSEEK))
-    fill(drafter_tensors(drafter), drafter_file, partial(drafter_pieces, stages=drafter.draft.stages))
+    fill(target_tensors(target), target_file, partial(target_slices, Naming.DEEPSEEK))
+    fill(drafter_tensors(drafter), drafter_file, partial(drafter_slices, stages=drafter.draft.stages))
     tokens = text(work)
     output = target(torch.from_numpy(tokens)[None], taps=drafter.draft.taps)
     logits = target.head(output.hidden.view(LENGTH, -1)[list(POSITIONS)])
@@ -68,14 +68,14 @@ def draft(target: Target, drafter: Drafter, features: Tensor, tokens: NDArray[np
     return previous[0, :, 1:], made.confidence[0].sigmoid()
 
 
-def fill(tensors: Iterable[tuple[str, Tensor]], file: Path, pieces: Callable[[Slot], list[Piece]]) -> None:
+def fill(tensors: Iterable[tuple[str, Tensor]], file: Path, pieces: Callable[[Slot], list[TensorSlice]]) -> None:
     """Overwrites a model's tensors, under DeepSeek's names, by the file's values."""
     values = dict(read(file, pieces))
     for name, tensor in tensors:
         tensor.copy_(torch.from_numpy(np.array(values[name])).view_as(tensor))
 
 
-def read(file: Path, pieces: Callable[[Slot], list[Piece]]) -> Iterator[tuple[str, NDArray[Any]]]:
+def read(file: Path, pieces: Callable[[Slot], list[TensorSlice]]) -> Iterator[tuple[str, NDArray[Any]]]:
     """A file's values by DeepSeek's names, every expert apart."""
     for tensor in GGUFReader(file).tensors:
         whole = tensor.tensor_type == GGMLQuantizationType.I32

@@ -11,14 +11,16 @@ from ds4py.errors import FormatError
 
 from .. import quantise
 from ..roles import EXPERTS, Role, Slot
-from .config import Config, load, read_config
+from .config import ModelConfig
 from .fp4 import BLOCK as FP4_BLOCK
 from .fp4 import Fp4
 from .fp8 import BLOCK as FP8_BLOCK
 from .fp8 import Fp8
-from .names import Naming, Piece, recognise
-from .rows import PLAIN, Rows, Stored, TokenMap
-from .safetensors import Entry, read_header
+from .json_keys import load
+from .names import Naming, TensorSlice, recognise_naming
+from .read_config import read_config
+from .rows import FLOAT_DTYPES, GgmlRows, Rows, TokenMapRows
+from .safetensors import StoredTensor, read_header
 
 INDEX = "model.safetensors.index.json"
 STAGE = re.compile(r"mtp\.(\d+)\.")
@@ -35,15 +37,15 @@ class Checkpoint:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.config: Config = read_config(folder)
-        self._shards: dict[str, dict[str, Entry]] = {}
+        self.config: ModelConfig = read_config(folder)
+        self._shards: dict[str, dict[str, StoredTensor]] = {}
         self._file_of = self._read_index()
         self._used: set[str] = set()
 
     @cached_property
     def naming(self) -> Naming:
         """Who named the target's tensors."""
-        return recognise([name for name in self._file_of if not STAGE.match(name)])
+        return recognise_naming([name for name in self._file_of if not STAGE.match(name)])
 
     @cached_property
     def stages(self) -> int:
@@ -57,7 +59,7 @@ class Checkpoint:
         """Whether there is such a tensor."""
         return name in self._file_of
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> StoredTensor:
         """The description of a tensor, which counts as used."""
         file = self._file_of.get(name)
         if file is None:
@@ -68,21 +70,21 @@ class Checkpoint:
         self._used.add(name)
         return found
 
-    def rows(self, slot: Slot, piece: Piece) -> Rows:
+    def rows(self, slot: Slot, part: TensorSlice) -> Rows:
         """One matrix of a slot, checked against what the configuration asks for."""
-        entry = self.entry(piece.name)
+        entry = self.entry(part.name)
         if slot.role == Role.TOKEN_MAP:
-            require(entry, piece.shape, ("I64", "I32"))
-            return TokenMap(entry, self.config.experts)
-        alone = len(piece.shape) == 2  # stacks of experts are stored as plain floats
+            require(entry, part.shape, ("I64", "I32"))
+            return TokenMapRows(entry, self.config.experts)
+        alone = len(part.shape) == 2  # stacks of experts are stored as plain floats
         if entry.dtype == "F8_E4M3" and alone and is_matrix(slot):
-            return self._fp8(entry, piece)
+            return self._fp8(entry, part)
         if entry.dtype in ("I8", "U8") and alone and slot.role in EXPERTS:
-            return self._fp4(entry, piece)
-        require(entry, piece.shape, tuple(PLAIN))
-        kind, columns = PLAIN[entry.dtype], piece.shape[-1]
-        offset = entry.offset + piece.first * quantise.row_bytes(kind, columns)
-        return Stored(entry.name, entry.shard, offset, kind, piece.rows, columns)
+            return self._fp4(entry, part)
+        require(entry, part.shape, tuple(FLOAT_DTYPES))
+        kind, columns = FLOAT_DTYPES[entry.dtype], part.shape[-1]
+        offset = entry.offset + part.first * quantise.row_bytes(kind, columns)
+        return GgmlRows(entry.name, entry.shard, offset, kind, part.rows, columns)
 
     def require_all_used(self, belongs: Callable[[str], bool]) -> None:
         """Raises FormatError for a tensor that `belongs` to what was converted, but has no place in it."""
@@ -102,15 +104,15 @@ class Checkpoint:
         paths = [self.folder / "config.json", *(self.folder / file for file in sorted(self._shards))]
         return [f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in paths]
 
-    def _fp8(self, weight: Entry, piece: Piece) -> Rows:
-        require(weight, piece.shape, ("F8_E4M3",))
-        rows, columns = piece.shape
+    def _fp8(self, weight: StoredTensor, part: TensorSlice) -> Rows:
+        require(weight, part.shape, ("F8_E4M3",))
+        rows, columns = part.shape
         scale = self._scale(weight)
         require(scale, (-(-rows // FP8_BLOCK), -(-columns // FP8_BLOCK)), SCALE_TYPES)
         return Fp8(weight, scale)
 
-    def _fp4(self, weight: Entry, piece: Piece) -> Rows:
-        rows, columns = piece.shape
+    def _fp4(self, weight: StoredTensor, part: TensorSlice) -> Rows:
+        rows, columns = part.shape
         if columns % FP4_BLOCK:
             raise FormatError(f"tensor '{weight.name}' has rows of {columns}, wanted a multiple of {FP4_BLOCK} for FP4")
         require(weight, (rows, columns // 2), ("I8", "U8"))
@@ -118,7 +120,7 @@ class Checkpoint:
         require(scale, (rows, columns // FP4_BLOCK), ("F8_E8M0", "U8"))
         return Fp4(weight, scale)
 
-    def _scale(self, weight: Entry) -> Entry:
+    def _scale(self, weight: StoredTensor) -> StoredTensor:
         names = (weight.name.removesuffix(".weight") + ".scale", weight.name + "_scale_inv")
         name = next((name for name in names if self.has(name)), None)
         if name is None:
@@ -145,7 +147,7 @@ class Checkpoint:
                 where[name] = file
         return where
 
-    def _open(self, file: str, wanted: str) -> dict[str, Entry]:
+    def _open(self, file: str, wanted: str) -> dict[str, StoredTensor]:
         if file not in self._shards:
             path = self.folder / file
             if not path.is_file():
@@ -168,7 +170,7 @@ def is_file_name(file: object) -> bool:
     return isinstance(file, str) and Path(file).name == file
 
 
-def require(entry: Entry, shape: tuple[int, ...], dtypes: tuple[str, ...]) -> None:
+def require(entry: StoredTensor, shape: tuple[int, ...], dtypes: tuple[str, ...]) -> None:
     """Raises FormatError naming the tensor when its shape or dtype is another."""
     if entry.dtype not in dtypes:
         raise FormatError(

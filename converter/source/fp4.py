@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ds4py import _native
 from ds4py.errors import FormatError
 
-from .safetensors import Entry
+from .safetensors import StoredTensor
 
 BLOCK = 32
 MAX_CODE = 252
@@ -21,7 +21,7 @@ class Fp4:
 
     kind: Type | None = Type.MXFP4
 
-    def __init__(self, weight: Entry, scale: Entry) -> None:
+    def __init__(self, weight: StoredTensor, scale: StoredTensor) -> None:
         self.name = weight.name
         self.rows, self.columns = weight.shape[0], 2 * weight.shape[1]
         self._weight, self._scale = weight, scale

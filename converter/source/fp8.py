@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ds4py import _native
 from ds4py.errors import FormatError
 
-from .safetensors import Entry
+from .safetensors import StoredTensor
 
 BLOCK = 128
 POWERS: NDArray[np.float32] = np.append(np.exp2(np.arange(255) - 127.0), np.nan).astype(np.float32)
@@ -23,7 +23,7 @@ class Fp8:
 
     kind: Type | None = None
 
-    def __init__(self, weight: Entry, scale: Entry) -> None:
+    def __init__(self, weight: StoredTensor, scale: StoredTensor) -> None:
         self.name = weight.name
         self.rows, self.columns = weight.shape
         self._weight = weight
@@ -41,7 +41,7 @@ class Fp8:
         return _native.decode_fp8(codes.reshape(count, self.columns), scales)
 
 
-def read_scales(scale: Entry) -> NDArray[np.float32]:
+def read_scales(scale: StoredTensor) -> NDArray[np.float32]:
     """The scales as F32. Raises FormatError for NaN, and for those with which a value would not fit F32."""
     raw = scale.shard.read(scale.offset, scale.nbytes)
     values = raw.view("<f4") if scale.dtype == "F32" else e8m0(raw)

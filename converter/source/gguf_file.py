@@ -14,7 +14,7 @@ from ds4py.errors import FormatError
 
 from .. import quantise
 from ..values import Metadata, Value, text
-from .rows import Rows, Stored
+from .rows import GgmlRows, Rows
 from .safetensors import Shard
 
 SPLIT = ("split.no", "split.count", "split.tensors.count")
@@ -41,7 +41,7 @@ class GgufTensor:
         matrices = int(np.prod(self.shape[:-2], dtype=np.int64))
         size = rows * quantise.row_bytes(self.kind, columns)
         return tuple(
-            Stored(self.name, self._shard, self._offset + matrix * size, self.kind, rows, columns)
+            GgmlRows(self.name, self._shard, self._offset + matrix * size, self.kind, rows, columns)
             for matrix in range(matrices)
         )
 

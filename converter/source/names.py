@@ -22,7 +22,7 @@ class Naming(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TensorSlice:
     """A matrix within a stored tensor: `rows` rows from `first` on of all its rows; `shape` is the whole tensor's."""
 
     name: str
@@ -150,7 +150,7 @@ LAST_STAGE = {
 """Drafter tensors that are kept with its last stage."""
 
 
-def recognise(names: Sequence[str]) -> Naming:
+def recognise_naming(names: Sequence[str]) -> Naming:
     """Who named a target's tensors, by those of the first layer. Raises FormatError when there is none."""
     first = [name for name in names if name.startswith(("layers.0.", "model.layers.0."))]
     if not first:
@@ -160,8 +160,8 @@ def recognise(names: Sequence[str]) -> Naming:
     return Naming.MODULES if any(".self_attn." in name for name in first) else Naming.SAVED
 
 
-def target_pieces(naming: Naming, slot: Slot) -> list[Piece]:
-    """Where a target's tensor is, an expert a piece."""
+def target_slices(naming: Naming, slot: Slot) -> list[TensorSlice]:
+    """Where a target's tensor is, an expert a part."""
     prefix, table = TABLES[naming]
     if not slot.name.startswith("blk."):
         return [whole(table[slot.name], slot.shape)]
@@ -169,36 +169,36 @@ def target_pieces(naming: Naming, slot: Slot) -> list[Piece]:
     name = f"{prefix}{layer}.{table[suffix]}"
     if naming == Naming.MODULES and slot.role in EXPERTS:
         return stacked(name, suffix, slot)
-    return pieces(name, slot)
+    return slices(name, slot)
 
 
-def drafter_pieces(slot: Slot, stages: int) -> list[Piece]:
+def drafter_slices(slot: Slot, stages: int) -> list[TensorSlice]:
     """Where a drafter's tensor is; only DeepSeek names these."""
     if slot.name.startswith("blk."):
         _, stage, suffix = slot.name.split(".", 2)
-        return pieces(f"mtp.{stage}.{DEEPSEEK[suffix]}", slot)
+        return slices(f"mtp.{stage}.{DEEPSEEK[suffix]}", slot)
     if slot.name in FIRST_STAGE:
         return [whole("mtp.0." + FIRST_STAGE[slot.name], slot.shape)]
     return [whole(f"mtp.{stages - 1}.{LAST_STAGE[slot.name]}", slot.shape)]
 
 
-def pieces(name: str, slot: Slot) -> list[Piece]:
+def slices(name: str, slot: Slot) -> list[TensorSlice]:
     """A tensor that is kept whole, or with every expert as one of its own."""
     if slot.role not in EXPERTS:
         return [whole(name, slot.shape)]
     return [whole(name.format(expert), slot.shape[1:]) for expert in range(slot.shape[0])]
 
 
-def stacked(name: str, suffix: str, slot: Slot) -> list[Piece]:
+def stacked(name: str, suffix: str, slot: Slot) -> list[TensorSlice]:
     """transformers' modules keep all experts in one tensor, with an expert's gate rows before its up rows."""
     experts, rows, columns = slot.shape
     joined = name.endswith("gate_up_proj")
     height = 2 * rows if joined else rows
     offset = rows if suffix.startswith("ffn_up") else 0
     shape = (experts, height, columns)
-    return [Piece(name, shape, expert * height + offset, rows) for expert in range(experts)]
+    return [TensorSlice(name, shape, expert * height + offset, rows) for expert in range(experts)]
 
 
-def whole(name: str, shape: tuple[int, ...]) -> Piece:
+def whole(name: str, shape: tuple[int, ...]) -> TensorSlice:
     """A stored tensor that is the whole matrix; a vector is one row."""
-    return Piece(name, shape, 0, shape[0] if len(shape) > 1 else 1)
+    return TensorSlice(name, shape, 0, shape[0] if len(shape) > 1 else 1)

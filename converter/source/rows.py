@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ds4py.errors import FormatError
 
 from .. import quantise
-from .safetensors import Entry, Shard
+from .safetensors import Shard, StoredTensor
 
 
 class Rows(Protocol):
@@ -38,11 +38,11 @@ class Rows(Protocol):
         """`count` rows as [count, columns]."""
 
 
-PLAIN = {"F32": Type.F32, "F16": Type.F16, "BF16": Type.BF16}
+FLOAT_DTYPES = {"F32": Type.F32, "F16": Type.F16, "BF16": Type.BF16}
 """safetensors dtypes that ggml has, too."""
 
 
-class Stored:
+class GgmlRows:
     """Rows that are stored as a ggml type: plain floats of a checkpoint, or any tensor of a GGUF file."""
 
     def __init__(self, name: str, shard: Shard, offset: int, kind: Type, rows: int, columns: int) -> None:
@@ -64,10 +64,10 @@ class Stored:
         return quantise.dequantise(self._stored_as, data, self.columns)
 
 
-class TokenMap:
+class TokenMapRows:
     """The routing table of a hash layer: expert ids, I64 in checkpoints and I32 in GGUF. [vocab, experts used]."""
 
-    def __init__(self, entry: Entry, experts: int) -> None:
+    def __init__(self, entry: StoredTensor, experts: int) -> None:
         self.name = entry.name
         self.rows, self.columns = entry.shape
         self.kind: Type | None = Type.I32
@@ -93,7 +93,7 @@ class TokenMap:
         raise TypeError(f"{self.name} is a table of ids")
 
 
-class Zeros:
+class ZeroRows:
     """A vector that a contract wants and the checkpoint does not have."""
 
     def __init__(self, name: str, columns: int) -> None:

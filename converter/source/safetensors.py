@@ -50,7 +50,7 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoredTensor:
     """One tensor of a shard; `shape` as in the file, outermost dimension first; `offset` from the file's start."""
 
     name: str
@@ -61,7 +61,7 @@ class Entry:
     nbytes: int
 
 
-def read_header(path: Path) -> dict[str, Entry]:
+def read_header(path: Path) -> dict[str, StoredTensor]:
     """The tensors of a file by name. Raises FormatError naming the file and the tensor that is wrong."""
     shard = Shard(path)
     if shard.size < 8:
@@ -74,7 +74,7 @@ def read_header(path: Path) -> dict[str, Entry]:
     return {entry.name: entry for entry in entries}
 
 
-def parse(path: Path, shard: Shard, text: bytes, start: int) -> list[Entry]:
+def parse(path: Path, shard: Shard, text: bytes, start: int) -> list[StoredTensor]:
     """The entries in the order of their data."""
 
     def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def parse(path: Path, shard: Shard, text: bytes, start: int) -> list[Entry]:
     return sorted(entries, key=lambda each: each.offset)
 
 
-def entry(path: Path, shard: Shard, name: str, value: Any, start: int) -> Entry:
+def entry(path: Path, shard: Shard, name: str, value: Any, start: int) -> StoredTensor:
     """One checked description."""
     try:
         dtype, shape, (begin, end) = value["dtype"], value["shape"], value["data_offsets"]
@@ -110,10 +110,10 @@ def entry(path: Path, shard: Shard, name: str, value: Any, start: int) -> Entry:
     nbytes = math.prod(shape) * BYTES[dtype]
     if end - begin != nbytes:
         raise FormatError(f"{path}: tensor '{name}' ({dtype} {shape}) takes {nbytes} bytes, but has {end - begin}")
-    return Entry(name, dtype, tuple(shape), shard, start + begin, nbytes)
+    return StoredTensor(name, dtype, tuple(shape), shard, start + begin, nbytes)
 
 
-def check_layout(path: Path, shard: Shard, entries: list[Entry], start: int) -> None:
+def check_layout(path: Path, shard: Shard, entries: list[StoredTensor], start: int) -> None:
     """Tensors follow one another without gap or overlap, to the end of the file."""
     place = start
     for each in entries:

@@ -12,7 +12,8 @@ from ds4py.tokenizer.encoder import SPLITS
 from ds4py.tokenizer.vocabulary import TokenType
 
 from ..values import Metadata, array, flag, text, u32
-from .config import Config, load
+from .config import ModelConfig
+from .json_keys import load
 
 PRE = "joyai-llm"
 """llama.cpp's name for DeepSeek-V4's pre-tokenizer."""
@@ -20,7 +21,7 @@ PRE = "joyai-llm"
 KEYS = {"bos": "bos", "eos": "eos", "pad": "padding"}
 
 
-def tokenizer(folder: Path, config: Config, template: Path | None = None) -> Metadata:
+def tokenizer(folder: Path, config: ModelConfig, template: Path | None = None) -> Metadata:
     """The keys; `template` is a Jinja file to use instead of the checkpoint's chat template.
 
     Without `tokenizer.json` the file takes token ids alone. Raises FormatError for a tokenizer that is not
@@ -35,7 +36,7 @@ def tokenizer(folder: Path, config: Config, template: Path | None = None) -> Met
         raise FormatError(f"{path} or tokenizer_config.json is not built as it should be ({error})") from None
 
 
-def read(folder: Path, path: Path, config: Config, template: Path | None) -> Metadata:
+def read(folder: Path, path: Path, config: ModelConfig, template: Path | None) -> Metadata:
     """The keys of a folder with `tokenizer.json`."""
     settings = load(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").exists() else {}
     found = load(path)
@@ -92,7 +93,7 @@ def merges(path: Path, model: dict[str, Any]) -> list[str]:
     return [each if isinstance(each, str) else " ".join(each) for each in found]
 
 
-def special_ids(config: Config, places: dict[str, int], settings: dict[str, Any] | None = None) -> Metadata:
+def special_ids(config: ModelConfig, places: dict[str, int], settings: dict[str, Any] | None = None) -> Metadata:
     """Begin, end and padding: by their texts in the tokenizer's settings, else by the ids in config.json."""
     keys: Metadata = {}
     for name, key in KEYS.items():
