@@ -1,4 +1,4 @@
-"""`ds4py chat`: a conversation at the terminal."""
+"""Defines `ds4py chat`, a conversation at the terminal."""
 
 import argparse
 import sys
@@ -52,7 +52,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Talks until the person leaves; returns the exit code."""
+    """Holds a conversation until the user leaves, and returns the exit code."""
     import ds4py
     from ds4py.cli.repl.commands import Commands
     from ds4py.cli.repl.conversation import Conversation
@@ -76,12 +76,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def at_terminal() -> bool:
-    """Whether a person types, and sees what is said."""
+    """Tells whether both standard input and standard output are terminals."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def entered(args: argparse.Namespace, conversation: "Conversation") -> Iterable[str]:
-    """The messages: from the keyboard, or the lines of standard input."""
+    """Yields the user's messages, from the keyboard at a terminal and else from the lines of standard input."""
     if at_terminal():
         from ds4py.cli.repl.keyboard import messages
 
@@ -99,9 +99,9 @@ def converse(
     args: argparse.Namespace,
     sampling: "Sampling",
 ) -> bool:
-    """Answers messages and runs commands; whatever cannot be done is said, and the conversation goes on.
+    """Answers messages and runs commands. A message that fails prints its error, and the conversation goes on.
 
-    Returns whether all could be done. Raises the OSError of standard output: there is nobody to go on for.
+    Returns whether all messages succeeded. Raises the OSError of standard output.
     """
     from ds4py.cli.repl.commands import Quit
 
@@ -123,7 +123,10 @@ def converse(
 def answer(
     text: str, conversation: "Conversation", printer: "AnswerPrinter", args: argparse.Namespace, sampling: "Sampling"
 ) -> None:
-    """Prints the answer to a message as it comes; Ctrl-C stops it, and the session keeps what there is."""
+    """Prints the answer to a message while it is generated.
+
+    Ctrl-C stops the answer, and the session keeps what it has.
+    """
     options = {"max_tokens": args.max_tokens, "sampling": sampling, **drafting_arguments(args)}
     stopped = False
     with Bar("message", quiet=args.quiet) as bar:
@@ -141,7 +144,7 @@ def answer(
 
 
 def status(args: argparse.Namespace, conversation: "Conversation") -> str:
-    """The line below the prompt; what changes most comes first, because a narrow terminal cuts the end off."""
+    """Formats the line below the prompt. What changes most comes first, because a narrow terminal cuts the end off."""
     session = conversation.session
     parts = [
         f"{session.position}/{session.context} positions",
@@ -152,7 +155,7 @@ def status(args: argparse.Namespace, conversation: "Conversation") -> str:
 
 
 def speed(session: "Session") -> list[str]:
-    """Tokens a second and acceptance of the last answer, where there was one."""
+    """Formats tokens per second and acceptance of the latest answer. The list is empty before the first answer."""
     stats = session.stats
     if not stats.generated_tokens:
         return []

@@ -1,4 +1,4 @@
-"""`ds4py doctor`: which devices there are, whether they compute rightly, and what is missing."""
+"""Defines `ds4py doctor`, which lists the devices, checks what they compute, and says what is missing."""
 
 import argparse
 import json
@@ -34,7 +34,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Examines and prints; returns the exit code."""
+    """Examines the machine, prints the report, and returns the exit code."""
     from ds4py.doctor import as_dict, report
 
     for path in (args.model, args.drafter):
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def render(found: "DoctorReport") -> str:
-    """The report as text."""
+    """Formats the report as text."""
     parts = [devices_table(found.devices), *(ops_section(each) for each in found.devices), cpu_kernels_line(found)]
     if found.model_fit:
         parts.append(model_fit_lines(found))
@@ -54,7 +54,7 @@ def render(found: "DoctorReport") -> str:
 
 
 def devices_table(devices: "list[DeviceReport]") -> str:
-    """A line a device."""
+    """Formats a table with one line for each device."""
     rows = [("device", "what", "memory", "free", "driver", "the embedded pair")]
     for each in devices:
         device, known = each.device, each.device["memory_total"] > 0
@@ -72,7 +72,7 @@ def devices_table(devices: "list[DeviceReport]") -> str:
 
 
 def check_summary(each: "DeviceReport") -> str:
-    """What came of trying a device, in one line."""
+    """Formats the result of checking a device in one line."""
     check = each.check
     if check is None:
         return "not tried: it only helps the CPU"
@@ -84,7 +84,7 @@ def check_summary(each: "DeviceReport") -> str:
 
 
 def ops_section(each: "DeviceReport") -> str:
-    """What computes each op of a device, and what its CUDA graphs capture."""
+    """Formats the backend status of each op on a device, and which verifies its CUDA graphs capture."""
     lines = [f"{each.device['name']} ({each.backend}):", table(list(each.ops.items()))]
     if each.cuda_graphs:
         lines.append("  CUDA graphs by width, from the second verify of a shape on:")
@@ -94,7 +94,7 @@ def ops_section(each: "DeviceReport") -> str:
 
 
 def cpu_kernels_line(found: "DoctorReport") -> str:
-    """The kernels of the CPU."""
+    """Names the CPU kernels that this processor can run, the best ones first."""
     best, *others = found.kernels
     vnni = "with VNNI" if best in ("avx512", "avx2vnni") else "without VNNI"
     detail = f" ({vnni})" if best.startswith("avx") else ""
@@ -104,7 +104,7 @@ def cpu_kernels_line(found: "DoctorReport") -> str:
 
 
 def model_fit_lines(found: "DoctorReport") -> str:
-    """What a model needs of each device, and what there is."""
+    """Formats the memory that a model needs on each device beside the memory that is free."""
     fit = found.model_fit
     assert fit is not None
     word = "fits" if fit.fits else "does NOT fit"
@@ -113,7 +113,7 @@ def model_fit_lines(found: "DoctorReport") -> str:
 
 
 def findings_lines(found: "DoctorReport") -> str:
-    """What is missing, each with what to do."""
+    """Formats each problem with its fix."""
     if not found.findings:
         return "nothing is missing"
     lines = []
@@ -123,7 +123,7 @@ def findings_lines(found: "DoctorReport") -> str:
 
 
 def verdict(found: "DoctorReport") -> str:
-    """Whether it can run."""
+    """Says whether the requested device can run models."""
     chosen = found.chosen
     if chosen is None:
         return f"device '{found.requested}' cannot run"

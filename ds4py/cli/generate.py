@@ -1,4 +1,4 @@
-"""`ds4py generate`: continues a prompt."""
+"""Defines `ds4py generate`, which continues a prompt."""
 
 import argparse
 import json
@@ -52,7 +52,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Generates and prints; returns the exit code."""
+    """Generates and prints a continuation, and returns the exit code."""
     import ds4py
 
     text = prompt_text(args)
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class Result:
-    """What has been generated so far, kept also when it is interrupted."""
+    """Collects what has been generated. It stays valid when generation is interrupted."""
 
     def __init__(self) -> None:
         self.text: list[str] = []
@@ -89,7 +89,10 @@ class Result:
         self.finish_reason: str | None = None
 
     def follow(self, pieces: Iterator["Piece"], bar: Bar, *, echo: bool) -> None:
-        """Collects the pieces, printing their text as it comes; Ctrl-C ends it with reason `interrupted`."""
+        """Collects the pieces, and prints their text if `echo` is set.
+
+        Ctrl-C ends it with the finish reason `interrupted`.
+        """
         from ds4py.errors import Cancelled
 
         try:
@@ -105,7 +108,7 @@ class Result:
 
 
 def report(args: argparse.Namespace, engine: "Engine", session: "Session", result: Result) -> None:
-    """Ends the output: the JSON object, or a line end and the statistics."""
+    """Ends the output with the JSON object, or with a line end and the statistics."""
     stats = session.stats
     if args.json:
         print(json.dumps(summary(engine, stats, result), ensure_ascii=False))
@@ -129,7 +132,7 @@ REASONS = {
 
 
 def summary(engine: "Engine", stats: Any, result: Result) -> dict[str, Any]:
-    """The object that `--json` prints; times in seconds where they are not called ms, rates in tokens per second."""
+    """Builds the object that `--json` prints. Times are in seconds unless their name says ms; rates are per second."""
     return {
         "model": model_facts(engine),
         "drafter": None if engine.drafter is None else asdict(engine.drafter),

@@ -1,4 +1,4 @@
-"""`ds4py inspect`: what a GGUF file is, what is in it, and what it takes to run."""
+"""Defines `ds4py inspect`, which describes a GGUF file and the memory that it takes to run."""
 
 import argparse
 import json
@@ -67,7 +67,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the description; returns the exit code."""
+    """Prints the description of a file, and returns the exit code."""
     from ds4py import _native
 
     require_file(args.file)
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe(file: "_native.GgufFile", args: argparse.Namespace) -> dict[str, Any]:
-    """Everything that is printed, as plain values; sizes in bytes."""
+    """Gathers everything that is printed, as plain values. Sizes are in bytes."""
     metadata = file.metadata()
     tensors = [
         {"name": name, "type": str(kind), "shape": list(shape), "bytes": nbytes, "role": role(name), "shard": shard}
@@ -104,7 +104,7 @@ def describe(file: "_native.GgufFile", args: argparse.Namespace) -> dict[str, An
 
 
 def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> dict[str, Any]:
-    """What only a DS4 target has; for any other file `not_a_target` says why."""
+    """Gathers the facts of a DS4 target. For any other file, `not_a_target` gives the reason."""
     from ds4py import _native
     from ds4py.errors import FormatError
 
@@ -122,7 +122,10 @@ def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> dict[
 
 
 def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namespace) -> dict[str, Any]:
-    """What each device would hold, and whether that is possible. Raises PairError where a drafter does not fit."""
+    """Gathers the memory that each device would hold, and whether it fits.
+
+    Raises PairError if the drafter does not fit the target.
+    """
     from ds4py import _native
     from ds4py.memory.plan import DeviceOptions, measure_files
 
@@ -141,7 +144,7 @@ def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namesp
 
 
 def describe_drafter(file: "_native.GgufFile") -> dict[str, Any]:
-    """What only a DSpark drafter has; for any other file `not_a_drafter` says why."""
+    """Gathers the facts of a DSpark drafter. For any other file, `not_a_drafter` gives the reason."""
     from ds4py import _native
     from ds4py.errors import FormatError
 
@@ -154,7 +157,10 @@ def describe_drafter(file: "_native.GgufFile") -> dict[str, Any]:
 
 
 def describe_pair(file: "_native.GgufFile", target: str) -> dict[str, Any]:
-    """Whether the drafter fits the target; raises FormatError where either file is not what it should be."""
+    """Tells whether a drafter fits a target.
+
+    Raises FormatError if one of the files is not what it should be.
+    """
     from ds4py import _native
     from ds4py.errors import PairError
 
@@ -168,7 +174,7 @@ def describe_pair(file: "_native.GgufFile", target: str) -> dict[str, Any]:
 
 
 def totals(tensors: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], str]) -> dict[str, dict[str, int]]:
-    """Numbers of tensors, parameters and bytes by `key`, most bytes first."""
+    """Adds up tensors, parameters and bytes for each value of `key`. The largest group in bytes comes first."""
     groups: dict[str, dict[str, int]] = {}
     for tensor in tensors:
         group = groups.setdefault(key(tensor), {"tensors": 0, "parameters": 0, "bytes": 0})

@@ -1,4 +1,4 @@
-"""Writes the facts that `ds4py inspect` has gathered as text for a person."""
+"""Formats the facts that `ds4py inspect` gathers as text."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ LAYER_KINDS = {
     CSA_RATIO: f"window + ratio {CSA_RATIO}, indexed (CSA)",
     HCA_RATIO: f"window + ratio {HCA_RATIO} (HCA)",
 }
-"""What each compression ratio of a layer is called (docs/model.md, section 1.2)."""
+"""Names for the compression ratios of a layer (docs/model.md, section 1.2)."""
 
 
 def render(facts: dict[str, Any]) -> str:
-    """The description for a person."""
+    """Formats all facts of a file, one section after another."""
     sections = [head(facts)]
     if facts["target"]:
         sections += [target_section(facts), memory_section(facts["memory"])]
@@ -29,7 +29,7 @@ def render(facts: dict[str, Any]) -> str:
 
 
 def head(facts: dict[str, Any]) -> str:
-    """What the file is, in two lines."""
+    """Formats name, architecture and size of the file in two lines."""
     files = facts["files"]
     shards = f", {len(files)} shards" if len(files) > 1 else ""
     architecture = str(facts["architecture"]) + ("" if facts["packed_layout"] is None else ", packed for the CPU")
@@ -41,7 +41,7 @@ def head(facts: dict[str, Any]) -> str:
 
 
 def target_section(facts: dict[str, Any]) -> str:
-    """Hyperparameters and layers by kind."""
+    """Formats the hyperparameters, and how many layers of each kind there are."""
     numbers = [(name.replace("_", " "), str(value)) for name, value in facts["hyperparameters"].items()]
     layers = [
         (str(count), LAYER_KINDS.get(int(ratio), f"ratio {ratio}")) for ratio, count in facts["layers_by_ratio"].items()
@@ -50,7 +50,7 @@ def target_section(facts: dict[str, Any]) -> str:
 
 
 def drafter_section(facts: dict[str, Any]) -> str:
-    """The numbers of a drafter, or why it is none."""
+    """Formats the numbers of a drafter, or the reason why the file is not a drafter."""
     if facts["drafter"] is None:
         return f"not a DSpark drafter: {facts['not_a_drafter']}"
     numbers = [(name.replace("_", " "), fact_text(value)) for name, value in facts["drafter"].items()]
@@ -58,14 +58,14 @@ def drafter_section(facts: dict[str, Any]) -> str:
 
 
 def fact_text(value: object) -> str:
-    """A fact as a person writes it."""
+    """Formats a value of any type: yes and no for booleans, commas in lists."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def memory_section(memory: dict[str, Any]) -> str:
-    """Memory needed to run, by device and part."""
+    """Formats the memory that each device needs, part by part."""
     from ds4py.memory.plan import NAMES, PARTS
 
     sections = [f"memory at a context of {memory['context']} with {memory['kv_dtype'].upper()} KV, counted from sizes"]
@@ -78,7 +78,7 @@ def memory_section(memory: dict[str, Any]) -> str:
 
 
 def totals_table(groups: dict[str, dict[str, int]]) -> str:
-    """One line a group."""
+    """Formats the totals of each group in one line."""
     return table(
         [
             (
@@ -93,10 +93,10 @@ def totals_table(groups: dict[str, dict[str, int]]) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """`1 tensor`, `2 tensors`."""
+    """Formats a number with its noun, such as `1 tensor` or `2 tensors`."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def tensor_table(tensors: list[dict[str, Any]]) -> str:
-    """One line a tensor, in the order of the file."""
+    """Formats one line for each tensor, in the order of the file."""
     return table([(t["name"], t["type"], " x ".join(map(str, t["shape"])), size(t["bytes"])) for t in tensors])

@@ -1,4 +1,4 @@
-"""Flags that several commands share, and the parsing of their values."""
+"""Defines the flags that several commands share, and how their values are parsed."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ SAMPLING = (
     "penalty_last_n",
     "seed",
 )
-"""Flags of the sampling policy, by the names of `ds4py.Sampling`."""
+"""The flags of the sampling policy, by their names in `ds4py.Sampling`."""
 
 
 def width(text: str) -> "int | str":
@@ -38,7 +38,7 @@ def width(text: str) -> "int | str":
 
 
 def breaker(text: str) -> tuple[float, int, int]:
-    """Converts `0.60/32/64`: acceptance, proposals, steps."""
+    """Parses a breaker such as `0.60/32/64`: acceptance, proposals, steps."""
     parts = text.split("/")
     if len(parts) != 3:
         raise argparse.ArgumentTypeError(f"{text!r} is not like 0.60/32/64: acceptance/proposals/steps")
@@ -46,7 +46,7 @@ def breaker(text: str) -> tuple[float, int, int]:
 
 
 def token_ids(text: str) -> list[int]:
-    """Converts `1,2,3` to ids; whether each is in the vocabulary is for the engine to say."""
+    """Parses `1,2,3` as token ids. The engine checks later that the vocabulary has them."""
     try:
         ids = [int(part) for part in text.split(",")]
     except ValueError:
@@ -55,7 +55,7 @@ def token_ids(text: str) -> list[int]:
 
 
 def layer_counts(text: str) -> tuple[int, ...]:
-    """Converts `24,19`; whether they are the model's is for the engine to say."""
+    """Parses `24,19` as layers of each device. The engine checks later that the model has as many."""
     return tuple(number(int, 1)(part) for part in text.split(","))
 
 
@@ -67,7 +67,7 @@ def add_command(
     help: str,
     description: str,
 ) -> argparse.ArgumentParser:
-    """A command's parser: `run` does its work, and `description` keeps its lines."""
+    """Adds the parser of a command that `run` carries out. Line ends of `description` stay as they are."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=help, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -76,17 +76,17 @@ def add_command(
 
 
 def add_model_flag(parser: argparse.ArgumentParser) -> None:
-    """Adds the target, which may be left out."""
+    """Adds the flag of the target, which is optional."""
     parser.add_argument("-m", "--model", metavar="FILE", help="target model (GGUF); default: an embedded tiny pair")
 
 
 def add_drafter_flag(parser: "argparse._ActionsContainer") -> None:
-    """Adds the drafter."""
+    """Adds the flag of the drafter."""
     parser.add_argument("-md", "--drafter", metavar="FILE", help="DSpark drafter of the target (GGUF)")
 
 
 def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str | None = None) -> None:
-    """Adds what decides how the model is run; the context where there is something to say of it."""
+    """Adds the flags that decide how a model is run. `--context` is among them if it has a help text."""
     group = parser.add_argument_group("engine")
     if context_help:
         group.add_argument("-c", "--context", type=number(int, 1), metavar="N", help=context_help)
@@ -105,7 +105,7 @@ def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str | Non
 
 
 def add_device_map_flags(parser: "argparse._ActionsContainer") -> None:
-    """Adds the devices, and what goes where."""
+    """Adds the flags of the device map: the devices, and which of them computes which layers and experts."""
     parser.add_argument(
         "--device",
         default="auto",
@@ -128,12 +128,12 @@ def add_device_map_flags(parser: "argparse._ActionsContainer") -> None:
 
 
 def device_map_arguments(args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of `Engine` that these flags stand for."""
+    """Returns the arguments of `Engine` that the flags of the device map stand for."""
     return {"device": args.device, "split": args.split, "cpu_moe": "all" if args.cpu_moe else args.n_cpu_moe}
 
 
 def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds the drafter, and how it is used."""
+    """Adds the flags of speculative decoding."""
     group = parser.add_argument_group("speculative decoding", "changes the speed, never the distribution of the text")
     add_drafter_flag(group)
     group.add_argument(
@@ -171,7 +171,7 @@ def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sampling_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds the sampling policy; flags that are not given keep the defaults of `ds4py.Sampling`."""
+    """Adds the flags of the sampling policy. Flags that are not given keep the defaults of `ds4py.Sampling`."""
     group = parser.add_argument_group("sampling")
 
     def add(flag: str, name: str, kind: Any, text: str, metavar: str = "X") -> None:
@@ -203,7 +203,7 @@ def chosen_width(args: argparse.Namespace) -> "int | str":
 
 
 def drafting_arguments(args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of `Session.generate` that these flags stand for."""
+    """Returns the arguments of `Session.generate` that the flags of speculative decoding stand for."""
     from ds4py.speculative.draft_length import Breaker, as_width
 
     policy = as_width(chosen_width(args))
@@ -223,5 +223,5 @@ def add_output_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def sampling_arguments(args: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
-    """The flags among `names` that were given; the others keep the defaults of `ds4py.Sampling`."""
+    """Returns those of the flags `names` that were given. The others keep the defaults of `ds4py.Sampling`."""
     return {name: getattr(args, name) for name in names if getattr(args, name) is not None}

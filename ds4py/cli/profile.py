@@ -1,4 +1,4 @@
-"""`ds4py profile`: what steps cost on this machine, and where speculation pays."""
+"""Defines `ds4py profile`, which measures steps on this machine and says where speculation pays."""
 
 import argparse
 import json
@@ -37,12 +37,12 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def depths(text: str) -> list[int]:
-    """Converts `0,4096`."""
+    """Parses `0,4096` as depths."""
     return [number(int, 0)(part) for part in text.split(",")]
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measures and prints; returns the exit code."""
+    """Measures, prints the tables, and returns the exit code."""
     from ds4py.profile import measure
     from ds4py.profile.plot import check_plot, plot
 
@@ -62,12 +62,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def title(engine: "Engine") -> str:
-    """What was measured, in one line."""
+    """Names the model, the device and the threads in one line."""
     return f"{engine.name} on {engine.device}, {engine.threads} threads"
 
 
 def summary(engine: "Engine", profile: "Profile") -> dict[str, Any]:
-    """The object that `--json` prints."""
+    """Builds the object that `--json` prints."""
     return {
         "model": model_facts(engine),
         "drafter": engine.drafter and engine.drafter.path,
@@ -78,7 +78,7 @@ def summary(engine: "Engine", profile: "Profile") -> dict[str, Any]:
 
 
 def show(engine: "Engine", profile: "Profile") -> None:
-    """Prints the tables."""
+    """Prints the tables of each depth."""
     print(title(engine))
     for depth in profile.depths:
         draft = "no drafter" if depth.draft_ms is None else f"a draft {depth.draft_ms:.2f} ms"
@@ -89,7 +89,7 @@ def show(engine: "Engine", profile: "Profile") -> None:
 
 
 def cost_table(depth: "DepthCosts") -> list[list[str]]:
-    """By width: its verify, also in plain steps, and from which survival on it pays."""
+    """Builds a row for each width: its verify in ms and in plain steps, and the survival from which it pays."""
     lines = [["width", "verify ms", "of plain", "pays from survival"]]
     for k, (ms, even) in enumerate(zip(depth.verify_ms, [None, *depth.break_even], strict=True)):
         pays = "" if k == 0 else "never" if even is None else f"{even:.2f}"
@@ -98,7 +98,7 @@ def cost_table(depth: "DepthCosts") -> list[list[str]]:
 
 
 def speed_table(depth: "DepthCosts") -> list[list[str]]:
-    """By survival: the best width, tokens a second with it, and how many times as fast as plain."""
+    """Builds a row for each survival: the best width, its tokens per second, and its speed over plain decoding."""
     lines = [["survival", "best width", "tokens/s", "of plain"]]
     for survival in SURVIVALS:
         width, rate = depth.speed(survival)

@@ -1,4 +1,4 @@
-"""`ds4py rpc-server`: offers a device of this machine to another process or machine."""
+"""Defines `ds4py rpc-server`, which lends a device of this machine to other processes and machines."""
 
 import argparse
 import ipaddress
@@ -30,7 +30,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves until it is stopped or the address cannot be had."""
+    """Serves until it is stopped. Raises BackendError if the address cannot be used."""
     from ds4py import _native
 
     if not is_loopback(args.host):
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Tells whether only this machine can reach an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

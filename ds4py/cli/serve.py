@@ -1,4 +1,4 @@
-"""`ds4py serve`: answers HTTP requests in the forms of OpenAI's and Anthropic's APIs."""
+"""Defines `ds4py serve`, the HTTP server with the APIs of OpenAI and Anthropic."""
 
 import argparse
 import logging
@@ -37,7 +37,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def add_address_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds where it listens, and whom it lets in."""
+    """Adds the flags of the address and of access."""
     group = parser.add_argument_group("address")
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     group.add_argument("--port", type=number(int, 0, 65535), default=8080, metavar="N", help="default: 8080; 0: any")
@@ -64,14 +64,17 @@ def add_address_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def key(text: str) -> str:
-    """A key for `--api-key`; an empty one, of a shell variable that is not set perhaps, would let everybody in."""
+    """Parses `--api-key`.
+
+    Raises ArgumentTypeError for an empty key, which may come from an unset shell variable and would let everybody in.
+    """
     if not text:
         raise argparse.ArgumentTypeError("the key is empty; leave the flag out where no key is wanted")
     return text
 
 
 def add_limit_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds what bounds its work and its memory."""
+    """Adds the flags that bound work and memory."""
     group = parser.add_argument_group("limits")
 
     def add(flag: str, low: int, default: int, text: str) -> None:
@@ -99,7 +102,7 @@ def add_limit_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves until it is stopped; returns the exit code."""
+    """Serves until it is stopped, and returns the exit code."""
     serve = require_server()
     logging.basicConfig(
         level=logging.WARNING if args.quiet else logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -132,7 +135,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check_paths(args: argparse.Namespace) -> None:
-    """Raises OSError or RequestError for what is not there, or cannot be written, before anything listens."""
+    """Raises OSError or RequestError for paths that cannot be read or written, before the server listens."""
     from ds4py.prefix_cache import prepared
 
     for file in (args.model, args.drafter):
@@ -143,7 +146,7 @@ def check_paths(args: argparse.Namespace) -> None:
 
 
 def require_server() -> "Callable[..., None]":
-    """The function that serves. Raises UsageError where the extra is not installed."""
+    """Returns the function that serves. Raises UsageError if the extra `server` is not installed."""
     try:
         from ds4py.server.run import serve
     except ModuleNotFoundError as error:
@@ -154,7 +157,7 @@ def require_server() -> "Callable[..., None]":
 
 
 def options(args: argparse.Namespace) -> "Options":
-    """The server's options."""
+    """Builds the options of the server from the flags."""
     from ds4py.server import Options
 
     return Options(

@@ -1,4 +1,4 @@
-"""What `ds4py doctor` finds out: devices, what computes on them, how far that is proven, and what is missing."""
+"""Finds out which devices there are, what computes on them, how far that is proven, and what is missing."""
 
 from ds4py.doctor.build import Build
 from ds4py.doctor.device_check import DeviceCheck, check_device

@@ -1,6 +1,7 @@
-"""Runs the embedded pair on a device and compares it with a reference, in a process of its own.
+"""Runs the embedded pair on a device, and compares it with a reference.
 
-A driver that crashes takes its process with it; so `check_device` starts one, and says what became of it.
+A driver that crashes ends its process. So `check_device` runs the comparison in a process of its own and reports how
+that process ended.
 """
 
 from __future__ import annotations
@@ -18,41 +19,41 @@ TIME_LIMIT = 300
 PROMPT = "def quicksort(items):\n    if len(items) <= 1:\n        return items\n    pivot = items[0]\n"
 WIDTHS = range(6)
 MAX_ERROR = 0.02
-"""Relative error of the median row's logits that is put down to arithmetic: activations are quantised differently. A
-single row may be further off, where a near tie sends it to another expert."""
+"""The largest median of the rows' relative errors that passes. Devices quantise activations differently, and in a
+single row a near tie may choose another expert."""
 MIN_SAME_TOKENS = 0.8
 
 
 @dataclass(frozen=True)
 class DeviceCheck:
-    """What came of it."""
+    """The result of checking a device."""
 
     ran: bool
     problem: str = ""
-    """Why it did not run."""
+    """Why the check did not run; empty if it ran."""
     error: float = 0.0
-    """The median relative error of a row's logits, in the prompt and in verifies of widths 0 to 5."""
+    """Median relative error of a row of logits, over the prompt and verifies of widths 0 to 5."""
     same_tokens: float = 0.0
-    """Share of the rows with the reference's arg max."""
+    """Share of the rows that have the reference's arg max."""
     same_draft: bool = False
-    """Whether the drafter proposes the same block."""
+    """Whether the drafter proposes the same block as the reference."""
     verify_ms: tuple[float, ...] = ()
-    """By width, of the embedded pair, whose time is launches and not arithmetic."""
+    """Time of a verify by width, in ms. The embedded pair is so small that this is the time of kernel launches."""
     ops: dict[str, str] = field(default_factory=dict)
-    """Who computed what a device may have kernels of our own for (`Session.ops`)."""
+    """What computed the ops for which a device may have kernels of ds4's own (`Session.ops`)."""
 
     @property
     def passed(self) -> bool:
-        """Whether it computes what the reference does."""
+        """Whether the device computes what the reference computes."""
         return self.ran and self.error <= MAX_ERROR and self.same_tokens >= MIN_SAME_TOKENS
 
     def as_dict(self) -> dict[str, object]:
-        """For `--json`."""
+        """Returns the values for `--json`."""
         return {**asdict(self), "passed": self.passed}
 
 
 def check_device(device: str) -> DeviceCheck:
-    """Of a device by its name, within `TIME_LIMIT`."""
+    """Checks the device of this name. The check fails if it takes more than `TIME_LIMIT` seconds."""
     command = [sys.executable, "-m", "ds4py.doctor.device_check", device]
     # The same packages as here, and not what a folder happens to be called: in a clone there is one named ds4py.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
@@ -72,7 +73,10 @@ def check_device(device: str) -> DeviceCheck:
 
 
 def compare(device: str) -> dict[str, object]:
-    """The numbers of a check. The reference is the CPU with ggml's ops, which is none of what is tried."""
+    """Compares a device with a reference, and returns the fields of a `DeviceCheck`.
+
+    The reference is the CPU with ggml's ops, because no device under test computes with these.
+    """
     import ds4py
 
     with (
@@ -106,7 +110,7 @@ def compare(device: str) -> dict[str, object]:
 
 
 def median_error(found: np.ndarray, wanted: np.ndarray) -> float:
-    """Of the rows, relative; infinite where something is not a number."""
+    """Returns the median of the rows' relative errors, or infinity if a number is not finite."""
     errors = np.linalg.norm(found - wanted, axis=1) / np.linalg.norm(wanted, axis=1)
     return float(np.median(errors)) if np.isfinite(errors).all() else float("inf")
 

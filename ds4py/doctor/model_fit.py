@@ -1,4 +1,4 @@
-"""Whether a model fits."""
+"""Checks whether a model fits the memory of a device."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ds4py.memory.plan import DeviceNeed, DeviceOptions, find_plan, measure_file
 
 @dataclass(frozen=True)
 class ModelFit:
-    """What a model takes of each device at a context, what there is, and what follows from it."""
+    """The memory that a model needs and finds on each device at a context."""
 
     context: int
     needs: tuple[DeviceNeed, ...]
     notes: tuple[str, ...]
-    """Notes of a plan, or why there is none and what would fit."""
+    """The notes of the memory plan. If the model does not fit, they say why and what would fit."""
     fits: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`; bytes."""
+        """Returns the values for `--json`. Sizes are in bytes."""
         devices = [
             {"device": need.device, "available": need.available, "needed": need.needed, **need.parts}
             for need in self.needs
@@ -33,9 +33,9 @@ class ModelFit:
 
 
 def check_fit(model: str, drafter: str | None, context: int | None, machine: Machine, device: str) -> ModelFit | None:
-    """Of a target, and a drafter where one is given, on a device by its name; None where that is not here.
+    """Compares the memory that a target and its drafter need with what a machine has on the named device.
 
-    Raises FormatError or PairError for files that are no such models.
+    Returns None if the device does not exist. Raises FormatError or PairError for files that are not such models.
     """
     target = _native.GgufFile.open(model)
     hyperparameters = _native.read_hyperparameters(target)
@@ -62,6 +62,6 @@ def check_fit(model: str, drafter: str | None, context: int | None, machine: Mac
 
 
 def experts_of(model: str) -> frozenset[str]:
-    """The types of a target's routed experts."""
+    """Returns the types of a target's routed experts."""
     tensors = _native.GgufFile.open(model).tensors()
     return frozenset(each.type for each in tensors if "_exps." in each.name)

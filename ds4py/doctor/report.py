@@ -1,4 +1,4 @@
-"""Everything that `ds4py doctor` says, as data."""
+"""Gathers everything that `ds4py doctor` reports, as data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ds4py.runtime.backend_status import GGML, ON_HOST, OPS, BackendStatus, back
 
 @dataclass(frozen=True)
 class DeviceReport:
-    """One device: what it is, what computes there and how far that is proven, and what came of trying it."""
+    """The report on one device: what it is, the backend status of each op, and the result of its check."""
 
     device: Device
     backend: str
@@ -31,7 +31,7 @@ class DeviceReport:
 
 @dataclass(frozen=True)
 class DoctorReport:
-    """The whole."""
+    """The report on a machine, its devices and a model."""
 
     requested: str
     kernels: list[str]
@@ -41,7 +41,7 @@ class DoctorReport:
 
     @property
     def usable(self) -> bool:
-        """Whether the requested device can run, and hold the model where one was given."""
+        """Whether the requested device can run, and holds the model if one is given."""
         chosen = self.chosen
         if chosen is None or (chosen.check is not None and not chosen.check.passed):
             return False
@@ -49,7 +49,7 @@ class DoctorReport:
 
     @property
     def chosen(self) -> DeviceReport | None:
-        """The requested device; of `auto` the first GPU, else the CPU."""
+        """The requested device. For `auto` it is the first GPU, or else the CPU."""
         return choose_device(self.requested, self.devices)
 
 
@@ -63,13 +63,13 @@ def report(
     context: int | None = None,
     check: Callable[[str], DeviceCheck] = check_device,
 ) -> DoctorReport:
-    """Looks at the machine and the build, and tries the devices.
+    """Examines the machine and the build, and checks the devices.
 
     Args:
-        requested: a device's name, or `auto`, which DS4_DEVICE may stand for.
-        machine, build: instead of this machine and this installation.
-        model, drafter, context: what shall run; the memory it takes is compared with what there is.
-        check: runs the embedded pair on a device.
+        requested: the name of a device, or `auto`, for which DS4_DEVICE may name one.
+        machine, build: a machine and a build to examine instead of these.
+        model, drafter, context: a model whose memory is compared with what the devices have.
+        check: runs the embedded pair on the device of a name.
 
     Raises FormatError or PairError for a model or drafter that cannot be read.
     """
@@ -90,7 +90,7 @@ def report(
 
 
 def choose_device(requested: str, devices: list[DeviceReport]) -> DeviceReport | None:
-    """The device of a name as people type it."""
+    """Returns the device that a user means by a name, or None if it is not here."""
     if requested == "auto":
         kinds = ("gpu", "igpu", "cpu")
         ordered = [each for kind in kinds for each in devices if each.device["kind"] == kind]
@@ -100,13 +100,13 @@ def choose_device(requested: str, devices: list[DeviceReport]) -> DeviceReport |
 
 
 def ggml_name(name: str) -> str:
-    """`cuda:0`, `hip` and `metal` as ggml calls them, in lower case."""
+    """Translates `cuda:0`, `hip` and `metal` to ggml's names, in lower case."""
     plain = name.lower().replace(":", "").replace("hip", "rocm").replace("metal", "mtl")
     return plain + "0" if plain in ("cuda", "rocm", "vulkan", "mtl") else plain
 
 
 def remote_device(name: str) -> Device:
-    """The device of a server, of which nothing is known before it is tried."""
+    """Describes the device of an RPC server, of which nothing is known before it is tried."""
     return Device(
         name=name,
         description="a server of ggml's RPC protocol",
@@ -137,7 +137,10 @@ def _device(
 
 
 def used_status(op: str, backend: str, by: str | None) -> BackendStatus:
-    """The table's entry, unless the kernel that it is of was not used: then that of what was used instead."""
+    """Returns the backend status of an op, for the implementation `by` that was used.
+
+    That is the table's entry, unless the table names a kernel that was not used.
+    """
     entry = backend_status(op, backend)
     if entry.by != "own" or backend == "cpu":
         return entry
@@ -145,7 +148,7 @@ def used_status(op: str, backend: str, by: str | None) -> BackendStatus:
 
 
 def driver_of(backend: str, machine: Machine) -> str | None:
-    """The version of a backend's driver where the system says."""
+    """Returns the version of a backend's driver, or None if the system does not tell."""
     if backend == "cuda":
         return machine.nvidia_driver
     if backend == "hip":
@@ -154,7 +157,7 @@ def driver_of(backend: str, machine: Machine) -> str | None:
 
 
 def as_dict(found: DoctorReport) -> dict[str, Any]:
-    """For `--json`."""
+    """Returns the report for `--json`."""
     return {
         "asked": found.requested,
         "usable": found.usable,

@@ -1,4 +1,4 @@
-"""Measuring: verifies of every width, drafts and plain steps take turns."""
+"""Measures verifies of every width, drafts and plain steps, which take turns."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Profile:
-    """The costs of an engine at some depths."""
+    """The costs of an engine at several depths."""
 
     depths: tuple[DepthCosts, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values; times in milliseconds."""
+        """Returns plain values. Times are in milliseconds."""
         return {"depths": [each.as_dict() for each in self.depths]}
 
 
@@ -44,10 +44,11 @@ def measure(
     kv_dtype: Literal["f16", "f32"] = "f16",
     progress: Progress | None = None,
 ) -> Profile:
-    """Runs `rounds` of every step at each depth, warm, and takes medians; the engine's own costs learn from them.
+    """Runs `rounds` of every step at each depth after a first one, and takes medians.
 
-    The ids are random, so that rows choose their experts by chance; those of real text share more of them.
-    Raises RequestError for a depth that does not fit the model's context, or no rounds; Cancelled.
+    The engine's own costs learn from the times. The ids are random, so rows choose their experts by chance; rows of
+    real text share more experts. Raises RequestError for a depth that exceeds the model's context and for fewer than
+    one round, and Cancelled.
     """
     if rounds < 1:
         raise RequestError(f"rounds is {rounds}, wanted 1 or more")
@@ -67,7 +68,7 @@ def measure(
 
 
 def _at(engine: Engine, depth: int, rounds: int, kv_dtype: Literal["f16", "f32"], report: Progress) -> DepthCosts:
-    """The costs at one depth. Sessions with and without the drafter take turns as well."""
+    """Measures one depth. Sessions with and without the drafter take turns as well."""
 
     def opened(drafter: bool) -> Session:
         return engine.session(context=depth + MAX_ROWS, kv_dtype=kv_dtype, drafter=drafter)
@@ -90,7 +91,7 @@ def _at(engine: Engine, depth: int, rounds: int, kv_dtype: Literal["f16", "f32"]
 
 
 def _steps(engine: Engine, plain: Session, drafting: Session) -> Iterator[tuple[int | str, Callable[[], object]]]:
-    """Every step that is timed: a width, "plain" or "draft". None of them changes the state."""
+    """Yields the steps that are timed, each under its width, "plain" or "draft". No step changes the state."""
     widths = engine.drafter.block if engine.drafter else PromptLookupDrafter().length
     ids = _ids(engine, widths, seed=2)
     yield "plain", lambda: plain.verify()
@@ -101,7 +102,7 @@ def _steps(engine: Engine, plain: Session, drafting: Session) -> Iterator[tuple[
 
 
 def _teach(engine: Engine, depth: int, name: int | str, seconds: float) -> None:
-    """Tells the engine's costs; judging, which theirs hold too, is small beside a verify."""
+    """Adds a time to the engine's costs. Their verify includes acceptance, which is short beside it."""
     if isinstance(name, int):
         engine.costs.add_verify(depth, name, seconds)
     elif name == "draft":
@@ -109,7 +110,7 @@ def _teach(engine: Engine, depth: int, name: int | str, seconds: float) -> None:
 
 
 def _fill(session: Session, depth: int) -> None:
-    """A state of `depth` tokens and an anchor."""
+    """Fills a session with `depth` tokens and an anchor."""
     ids = _ids(session, depth + 1, seed=1)
     if depth:
         session.prefill(ids[:-1])

@@ -1,4 +1,4 @@
-"""A picture of the costs and of what they promise."""
+"""Draws the costs of a profile, and the speeds that follow from them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def plot(profile: Profile, path: str, title: str) -> None:
-    """Draws V(k), the speeds to expect, and where speculation pays; the file's ending says which kind of picture.
+    """Draws V(k), the speeds to expect, and where speculation pays. The file's ending decides the format.
 
-    Raises RequestError as `check_plot`.
+    Raises RequestError as `check_plot` does.
     """
     check_plot(path)
     from matplotlib import pyplot
@@ -36,7 +36,7 @@ def plot(profile: Profile, path: str, title: str) -> None:
 
 
 def check_plot(path: str) -> None:
-    """Raises RequestError without matplotlib, and for a file that it cannot write."""
+    """Raises RequestError if matplotlib is not installed, or if it cannot write this file."""
     try:
         import matplotlib
     except ImportError:
@@ -53,7 +53,7 @@ def check_plot(path: str) -> None:
 
 
 def _save(figure: Figure, path: str) -> None:
-    """Through a temporary name, so that a picture is there whole or not at all."""
+    """Writes to a temporary name and renames it, so that the file is whole or absent."""
     stem, ending = os.path.splitext(path)
     temporary = f"{stem}.part{ending}"
     figure.savefig(temporary)

@@ -1,4 +1,4 @@
-"""The commands of a conversation: lines that begin with a slash."""
+"""Runs the commands of a conversation, which are lines that begin with a slash."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Enter sends a message, Alt-Enter begins a new line; Ctrl-C stops an answer or cl
 
 
 class Quit(Exception):
-    """The conversation is over."""
+    """Raised when the user leaves the conversation."""
 
 
 class Commands:
-    """Runs commands on a conversation and on the flags that its answers are made with (`--draft`, `--width`)."""
+    """Runs commands, which change the conversation or the flags of its answers (`--draft`, `--width`)."""
 
     def __init__(self, conversation: Conversation, args: argparse.Namespace) -> None:
         self._conversation = conversation
@@ -56,14 +56,17 @@ class Commands:
         }
 
     def run(self, line: str) -> None:
-        """Raises RequestError or UsageError for what cannot be done, and Quit."""
+        """Runs one command line.
+
+        Raises RequestError or UsageError for a command that cannot be carried out, and Quit for `/quit`.
+        """
         name, _, rest = line.removeprefix("/").partition(" ")
         if name not in self._known:
             raise RequestError(f"there is no /{name}; /help lists what there is")
         self._known[name](rest.strip())
 
     def message(self, text: str) -> str:
-        """A message, with the files that were read for it before it."""
+        """Returns a message behind the text of the files that `/read` has read for it."""
         before, self._before = self._before, ""
         return before + text
 
@@ -133,7 +136,7 @@ class Commands:
 
 
 def without_argument(name: str, act: Callable[[], None]) -> Callable[[str], None]:
-    """A command that takes nothing; what follows it would be lost, and is refused."""
+    """Wraps a command that takes no argument, so that it raises RequestError if it is given one."""
 
     def run(rest: str) -> None:
         if rest:
@@ -144,12 +147,12 @@ def without_argument(name: str, act: Callable[[], None]) -> Callable[[str], None
 
 
 def required_path(path: str, usage: str) -> str:
-    """A command's file. Raises RequestError where none is named."""
+    """Returns the path of a command. Raises RequestError if it is empty."""
     if not path:
         raise RequestError(f"which file? {usage}")
     return path
 
 
 def print_line(text: str) -> None:
-    """A line for the person, apart from the answers."""
+    """Prints a line on standard error, apart from the answers."""
     print(text, file=sys.stderr, flush=True)
