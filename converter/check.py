@@ -1,4 +1,4 @@
-"""Whether a GGUF file is complete and consistent: a target, or a drafter in any contract, alone or with its target."""
+"""Checks whether a GGUF file is a complete target, or a complete drafter in any contract."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DRAFTER_MARKERS = ("mtp.0.e_proj.weight", "mtp.0.h_proj.weight", "mtp.0.enorm.we
 
 @dataclass
 class CheckResult:
-    """A file that is sound: what it is, and what is odd about it all the same."""
+    """The facts of a sound file, and warnings about what is unusual in it."""
 
     kind: str
     facts: dict[str, Any]
@@ -29,9 +29,9 @@ class CheckResult:
 
 
 def check(path: Path, target: Path | None = None) -> CheckResult:
-    """Checks headers, keys, and every tensor's presence, shape and type; not the values.
+    """Checks headers, keys, and the presence, shape and type of every tensor. It does not check values.
 
-    Raises FormatError naming the key or tensor that is wrong, PairError listing everything about a drafter that does
+    Raises FormatError naming a key or tensor that is wrong. Raises PairError with everything about a drafter that does
     not fit `target`.
     """
     source = GgufSource(path)
@@ -49,7 +49,7 @@ def check(path: Path, target: Path | None = None) -> CheckResult:
 
 
 def check_target(path: Path, source: GgufSource) -> CheckResult:
-    """By the rules of the runtime's own loader."""
+    """Checks a target by the rules of the runtime's own loader."""
     file = _native.GgufFile.open(path)
     found = _native.read_hyperparameters(file)
     _native.check_weights(file, found)
@@ -66,7 +66,7 @@ def check_target(path: Path, source: GgufSource) -> CheckResult:
 
 
 def check_drafter(source: GgufSource, target: Path | None) -> CheckResult:
-    """By its contract, and then against its target."""
+    """Checks a drafter by its contract, and then against its target if one is given."""
     found = drafter_file.read(source)
     warnings = coarse_warnings(source, {name: role_of(inner) for inner, name in found.names.items()})
     if target is not None:
@@ -87,7 +87,7 @@ def check_drafter(source: GgufSource, target: Path | None) -> CheckResult:
 
 
 def coarse_warnings(source: GgufSource, roles: dict[str, Role | None]) -> list[str]:
-    """Tensors that a quantiser should have spared."""
+    """Warns of tensors that are quantised although their role needs 16 bits."""
     return [
         f"tensor '{name}' ({role.value}) is {source.tensors[name].kind.name}, better not below 16 bits"
         for name, role in roles.items()
@@ -96,7 +96,7 @@ def coarse_warnings(source: GgufSource, roles: dict[str, Role | None]) -> list[s
 
 
 def common_facts(source: GgufSource) -> dict[str, Any]:
-    """What is told of every file."""
+    """Gathers the facts that are reported for every file."""
     kinds: dict[str, int] = {}
     for tensor in source.tensors.values():
         kinds[tensor.kind.name] = kinds.get(tensor.kind.name, 0) + 1

@@ -1,4 +1,4 @@
-"""How far the values of one file are from those of another, by role."""
+"""Measures how far the values of one file are from those of another, by role."""
 
 from __future__ import annotations
 
@@ -18,12 +18,20 @@ from .source.gguf_file import GgufSource, GgufTensor
 from .source.rows import Rows
 
 BIAS = "conf_proj.bias"
-"""Drafters without it have a bias of zero, and one contract writes that zero down."""
+"""The bias of the confidence head. A drafter without it has a bias of 0, which one contract stores."""
 
 
 @dataclass
 class ErrorSums:
-    """Sums over elements: of squared differences, of squared values of the first file; the greatest difference."""
+    """Sums over the elements of tensors.
+
+    Attributes:
+        tensors: the number of tensors.
+        elements: the number of elements.
+        difference: the sum of squared differences.
+        values: the sum of squared values of the first file.
+        greatest: the greatest absolute difference.
+    """
 
     tensors: int = 0
     elements: int = 0
@@ -33,11 +41,11 @@ class ErrorSums:
 
     @property
     def relative(self) -> float:
-        """Root of the ratio of the sums; differences where there are no values count as they are."""
+        """The root of `difference / values`. If all values are 0, it is the root of `difference`."""
         return float(np.sqrt(self.difference / (self.values or 1.0)))
 
     def add(self, other: ErrorSums) -> None:
-        """Takes another one in."""
+        """Adds the sums of another tensor."""
         self.tensors += other.tensors
         self.elements += other.elements
         self.difference += other.difference
@@ -47,14 +55,14 @@ class ErrorSums:
 
 @dataclass(frozen=True)
 class FileComparison:
-    """Errors by role, and tensors that cannot be compared: only in one file, or of another shape."""
+    """The errors by role, and messages about tensors that are in one file only or differ in shape."""
 
     roles: dict[Role, ErrorSums]
     unpaired: list[str]
 
 
 def compare(first: Path, second: Path, threads: int, progress: Callable[[int, int], None]) -> FileComparison:
-    """Compares two files; drafters may be of different contracts. Raises FormatError."""
+    """Compares two files. Drafters may have different contracts. Raises FormatError."""
     left, right = tensors_by_llama_name(GgufSource(first)), tensors_by_llama_name(GgufSource(second))
     unpaired = [f"'{name}' is only in {first}" for name in left.keys() - right.keys()]
     unpaired += [f"'{name}' is only in {second}" for name in right.keys() - left.keys()]
@@ -76,7 +84,10 @@ def compare(first: Path, second: Path, threads: int, progress: Callable[[int, in
 
 
 def tensors_by_llama_name(source: GgufSource) -> dict[str, GgufTensor]:
-    """Tensors by llama.cpp's names."""
+    """Returns the tensors of a file under llama.cpp's names.
+
+    A confidence bias of 0 is left out, because only one contract stores it.
+    """
     contract = contracts.recognise_contract(set(source.tensors))
     if contract is None:
         return source.tensors
@@ -88,7 +99,7 @@ def tensors_by_llama_name(source: GgufSource) -> dict[str, GgufTensor]:
 
 
 def measure(left: GgufTensor, right: GgufTensor) -> ErrorSums:
-    """The error of one tensor, a slab at a time."""
+    """Measures the error of one tensor, a slab at a time."""
     total = ErrorSums(1)
     plan = Tensor(left.name, left.shape, left.kind, left.parts())
     others = right.parts()
@@ -103,7 +114,7 @@ def measure(left: GgufTensor, right: GgufTensor) -> ErrorSums:
 
 
 def values(part: Rows, slab: Slab) -> NDArray[np.float64]:
-    """A slab's values, or its ids."""
+    """Returns the values of a slab, or its ids."""
     if part.kind == Type.I32:
         return part.blocks(slab.first, slab.count).view(np.int32).astype(np.float64)
     return part.floats(slab.first, slab.count).astype(np.float64).ravel()

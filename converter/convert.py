@@ -1,4 +1,4 @@
-"""From a source to the outputs that are asked for; nothing is written here."""
+"""Plans the outputs of a conversion from a source. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -28,8 +28,16 @@ CONFIDENCE = "mtp.{}.confidence_head.proj."
 
 @dataclass(frozen=True)
 class ConversionOptions:
-    """What is asked for beside the paths: `name` is for `general.name`, None is the source's. With `keep_types` the
-    tensors of a GGUF file stay of their types."""
+    """The options of a conversion, apart from its paths.
+
+    Attributes:
+        types: chooses the type of each tensor.
+        keep_types: keep the types of a GGUF file, except for overrides.
+        contract: the contract of a drafter.
+        imatrix: the importance matrix, or None.
+        name: the value of `general.name`; None takes the name of the source.
+        chat_template: a Jinja file to use instead of the checkpoint's chat template, or None.
+    """
 
     types: TypeSelector
     keep_types: bool = False
@@ -40,7 +48,7 @@ class ConversionOptions:
 
 
 def target(checkpoint: Checkpoint, path: Path, options: ConversionOptions) -> OutputFile:
-    """The target of a checkpoint. Raises FormatError naming the tensor or key that is wrong."""
+    """Plans the target of a checkpoint. Raises FormatError naming a tensor or key that is wrong."""
     config = checkpoint.config
     tensors = []
     for slot in target_slots(config):
@@ -60,7 +68,7 @@ def target(checkpoint: Checkpoint, path: Path, options: ConversionOptions) -> Ou
 
 
 def drafter(checkpoint: Checkpoint, path: Path, options: ConversionOptions) -> OutputFile:
-    """The DSpark drafter of a checkpoint, in the contract asked for. Raises FormatError."""
+    """Plans the DSpark drafter of a checkpoint, in the contract of the options. Raises FormatError."""
     check_drafter(checkpoint)
     config, stages, contract = checkpoint.config, checkpoint.stages, options.contract
     confidence = confidence_width(checkpoint)
@@ -89,7 +97,10 @@ def drafter(checkpoint: Checkpoint, path: Path, options: ConversionOptions) -> O
 
 
 def requantised(source: GgufSource, path: Path, options: ConversionOptions) -> OutputFile:
-    """The same model with other types: names and metadata stay, but for what says how it was quantised."""
+    """Plans the model of a GGUF file with other types. Names and metadata stay, except those of the quantisation.
+
+    Raises FormatError for a file that is neither a target nor a DSpark drafter.
+    """
     contract = contracts.recognise_contract(set(source.tensors))
     is_target = "token_embd.weight" in source.tensors and "blk.0.attn_q_a.weight" in source.tensors
     if contract is None and not (is_target and source.architecture() == "deepseek4"):
@@ -119,7 +130,14 @@ def tensor(
     contract: Contract | None = None,
     keep_type: Type | None = None,
 ) -> Tensor:
-    """Plans the tensor of a slot, with the type that is chosen for it."""
+    """Plans the tensor of a slot, with the type that is chosen for it.
+
+    Args:
+        name: the name of the tensor in the output.
+        parts: the matrices of the tensor.
+        contract: the contract of a drafter; None for a target.
+        keep_type: the type to keep unless it is overridden, or None.
+    """
     kind = options.types.choose(slot, name, keep_type=keep_type, without_bf16=contract == Contract.DS4)
     importance = None
     if options.imatrix is not None and slot.role != Role.TOKEN_MAP:
@@ -128,7 +146,7 @@ def tensor(
 
 
 def check_drafter(checkpoint: Checkpoint) -> None:
-    """Raises FormatError where the checkpoint has no DSpark drafter, saying what it has instead."""
+    """Raises FormatError if the checkpoint has no DSpark drafter, and says what it has instead."""
     folder, stages = checkpoint.folder, checkpoint.stages
     if stages == 0:
         raise FormatError(f"{folder}: has no drafter (no tensors 'mtp.N.*'); --dspark-only wants a DSpark checkpoint")
@@ -150,7 +168,10 @@ def check_drafter(checkpoint: Checkpoint) -> None:
 
 
 def confidence_width(checkpoint: Checkpoint) -> int | None:
-    """Columns of the confidence head, which sees the hidden state, with or without the Markov row; None: no head."""
+    """Returns the columns of the confidence head, or None if there is no head.
+
+    The head reads the hidden state, with or without the row of the Markov head.
+    """
     config, name = checkpoint.config, CONFIDENCE.format(checkpoint.stages - 1) + "weight"
     assert config.dspark is not None
     if not checkpoint.has(name):
@@ -160,7 +181,10 @@ def confidence_width(checkpoint: Checkpoint) -> int | None:
 
 
 def missing_bias(options: ConversionOptions, confidence: int | None, bias: bool) -> Iterable[Tensor]:
-    """lucebox wants a confidence head with a bias; where the checkpoint has none it is zero."""
+    """Yields a confidence bias of 0 if the checkpoint has no bias, because lucebox needs one.
+
+    Raises RequestError for a drafter without a confidence head.
+    """
     if confidence is None:
         raise RequestError(
             "--contract lucebox wants a confidence head, and this drafter has none; take another contract"
@@ -171,10 +195,10 @@ def missing_bias(options: ConversionOptions, confidence: int | None, bias: bool)
 
 
 def provenance(options: ConversionOptions) -> Metadata:
-    """What tells of the importance matrix."""
+    """Returns the metadata that name the importance matrix."""
     return {} if options.imatrix is None else options.imatrix.metadata()
 
 
 def name_of(checkpoint: Checkpoint, options: ConversionOptions) -> str:
-    """The model's name: as given, else the folder's."""
+    """Returns the name of the model: the one of the options, or else that of the folder."""
     return options.name or checkpoint.folder.resolve().name

@@ -1,4 +1,4 @@
-"""What a drafter file says of itself, in any contract, checked tensor by tensor."""
+"""Reads and checks a drafter file of any contract, tensor by tensor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALIASES = {
              "dspark.target_layer_ids", "deepseek4.dspark.target_layer_ids", "deepseek4.dspark.target_layers",
              "deepseek4.dspark_target_layer_ids"),
 }  # fmt: skip
-"""Keys that mean the same in different files; {arch} is the file's architecture."""
+"""Keys that mean the same in different files. `{arch}` stands for the architecture of the file."""
 
 COPIES = {
     "embedding_length": "hidden", "attention.head_count": "heads", "attention.key_length": "head_size",
@@ -41,12 +41,24 @@ COPIES = {
     "expert_feed_forward_length": "expert_width",
     "hyper_connection.count": "streams", "vocab_size": "vocab",
 }  # fmt: skip
-"""Keys that repeat what the tensors' shapes say."""
+"""Keys that repeat the shapes of tensors, with the fields of `ModelConfig` that they repeat."""
 
 
 @dataclass(frozen=True)
 class DrafterFile:
-    """A sound drafter; `taps` count target layers from 0 by their outputs, `names` are llama.cpp's to the file's."""
+    """A sound drafter file.
+
+    Attributes:
+        contract: the contract that the tensor names follow.
+        shape: the sizes that the tensors give; other fields are 0.
+        stages: the number of stages.
+        block: the rows of a draft block.
+        noise: the id of the noise token.
+        taps: the tapped target layers, counted from 0 by their outputs.
+        rank: the rank of the Markov head.
+        confidence: whether there is a confidence head.
+        names: the file's tensor names by llama.cpp's names.
+    """
 
     contract: Contract
     shape: ModelConfig
@@ -60,7 +72,7 @@ class DrafterFile:
 
 
 def contract_of(source: GgufSource) -> Contract | None:
-    """The contract, or None for a file that is no drafter."""
+    """Returns the contract of a file, or None if it is not a drafter."""
     return recognise_contract(set(source.tensors))
 
 
@@ -80,7 +92,7 @@ def read(source: GgufSource) -> DrafterFile:
 
 
 def count_stages(source: GgufSource, names: dict[str, str]) -> int:
-    """The highest stage that a tensor names, and one."""
+    """Returns the number of stages: the highest one that a tensor names, plus 1."""
     numbers = [int(match[1]) for match in (re.match(r"blk\.(\d+)\.", name) for name in names) if match]
     stages = max(numbers, default=-1) + 1
     if not 1 <= stages <= MAX_STAGES:
@@ -89,7 +101,7 @@ def count_stages(source: GgufSource, names: dict[str, str]) -> int:
 
 
 def derive_shape(source: GgufSource, names: dict[str, str], dspark: DSpark) -> ModelConfig:
-    """The widths of the first stage; what tensors cannot say is left at nothing."""
+    """Derives the sizes of a drafter from the tensors of its first stage. Other fields are 0 or empty."""
 
     def of(name: str, axis: int) -> int:
         return dimension(source, names, name, axis)
@@ -117,7 +129,7 @@ def derive_shape(source: GgufSource, names: dict[str, str], dspark: DSpark) -> M
 def check_tensors(
     source: GgufSource, contract: Contract, names: dict[str, str], shape: ModelConfig, stages: int
 ) -> None:
-    """Every tensor is there, under the contract's own name, in shape, of a type that can be used; and no other is."""
+    """Raises FormatError unless the file has exactly the tensors of its contract, with usable shapes and types."""
     confidence, bias = names.get("conf_proj.weight"), "conf_proj.bias" in names
     width = None if confidence is None else source.tensors[confidence].shape[-1]
     if width is not None and shape.dspark is not None and width not in (shape.hidden, shape.hidden + shape.dspark.rank):
@@ -147,11 +159,11 @@ def check_tensors(
 
 
 OPTIONAL = ("token_embd.weight", "output.weight")
-"""llama.cpp's files may carry the target's."""
+"""Tensors of the target that llama.cpp's files may contain."""
 
 
 def check_keys(source: GgufSource, shape: ModelConfig, stages: int) -> None:
-    """Keys that repeat what tensors say agree with them."""
+    """Raises FormatError if keys contradict the tensors."""
     dspark = shape.dspark
     assert dspark is not None
     if not 1 <= dspark.block <= MAX_ROWS:
@@ -171,7 +183,7 @@ def check_keys(source: GgufSource, shape: ModelConfig, stages: int) -> None:
 
 
 def read_taps(source: GgufSource) -> tuple[int, ...]:
-    """Target layers by their outputs, from 0."""
+    """Returns the tapped target layers, counted from 0 by their outputs."""
     for key in keys_of(source, "taps"):
         value = source.value(key)
         if isinstance(value, list) and all(type(each) is int for each in value):
@@ -187,20 +199,23 @@ def read_taps(source: GgufSource) -> tuple[int, ...]:
 
 
 def checked_taps(source: GgufSource, key: str, taps: list[int]) -> tuple[int, ...]:
-    """Raises FormatError unless they ascend from 0 on."""
+    """Returns the taps as a tuple. Raises FormatError unless they ascend from 0 or more."""
     if taps != sorted(set(taps)) or taps[0] < 0 or len(taps) > MAX_TAPS:
         raise file_error(source, f"key '{key}' means the layers {taps}, wanted up to {MAX_TAPS} in ascending order")
     return tuple(taps)
 
 
 def keys_of(source: GgufSource, concept: str) -> list[str]:
-    """The keys of this file that mean a concept, first the one that counts."""
+    """Returns the keys of this file that mean a concept. The first of them decides."""
     keys = (key.format(arch=source.architecture()) for key in ALIASES[concept])
     return [key for key in keys if source.value(key) is not None]
 
 
 def integer(source: GgufSource, concept: str) -> int:
-    """A concept's number. A default would make a drafter that seems to work and is never right, so it must be there."""
+    """Returns the number of a concept. Raises FormatError if it is missing.
+
+    There is no default, because a drafter with a wrong number seems to work but drafts badly.
+    """
     for key in keys_of(source, concept):
         value = source.value(key)
         if type(value) is not int:
@@ -210,7 +225,7 @@ def integer(source: GgufSource, concept: str) -> int:
 
 
 def dimension(source: GgufSource, names: dict[str, str], name: str, axis: int) -> int:
-    """A size of a tensor that must be there."""
+    """Returns one size of a tensor. Raises FormatError if the tensor is missing or has too few dimensions."""
     if name not in names:
         raise file_error(source, f"tensor '{name}' (or its counterpart in this contract) is missing")
     shape = source.tensors[names[name]].shape
@@ -220,7 +235,7 @@ def dimension(source: GgufSource, names: dict[str, str], name: str, axis: int) -
 
 
 def mismatches(found: DrafterFile, target: _native.Hyperparameters) -> list[str]:
-    """Everything that does not fit the target, in words."""
+    """Describes everything about a drafter that does not fit the target."""
     shape = found.shape
     pairs = {
         "hidden width": (shape.hidden, target.hidden),
@@ -238,5 +253,5 @@ def mismatches(found: DrafterFile, target: _native.Hyperparameters) -> list[str]
 
 
 def file_error(source: GgufSource, text: str) -> FormatError:
-    """An error about this file."""
+    """Makes an error that names the file."""
     return FormatError(f"{source.paths[0]}: {text}")

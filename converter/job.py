@@ -1,4 +1,4 @@
-"""One conversion, as the command line asks for it."""
+"""Runs one conversion of the command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .source.gguf_file import GgufSource
 
 
 def run(args: argparse.Namespace) -> int:
-    """Plans, says what will be written, writes."""
+    """Plans the outputs, prints a summary, writes the files, and returns the exit code."""
     check_flags(args)
     source = Path(args.source)
     options = conversion_options(args)
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def conversion_options(args: argparse.Namespace) -> convert.ConversionOptions:
-    """The flags, checked, as the planner takes them."""
+    """Builds the options of the conversion from the flags."""
     return convert.ConversionOptions(
         types=TypeSelector(PRESETS[args.preset or DEFAULT], [override(each) for each in args.types]),
         keep_types=args.pack and args.preset is None,
@@ -62,7 +62,7 @@ def conversion_options(args: argparse.Namespace) -> convert.ConversionOptions:
 def from_checkpoint(
     args: argparse.Namespace, checkpoint: Checkpoint, options: convert.ConversionOptions
 ) -> list[OutputFile]:
-    """The target, the drafter, or both."""
+    """Plans the target of a checkpoint, its drafter, or both."""
     outputs = [] if args.dspark_only else [convert.target(checkpoint, Path(args.output), options)]
     path = args.output if args.dspark_only else args.drafter
     if path is not None:
@@ -86,7 +86,7 @@ def check_flags(args: argparse.Namespace) -> None:
 
 
 def check_paths(args: argparse.Namespace, files: list[File], outputs: list[OutputFile], source: Path) -> None:
-    """Raises UsageError where an output would destroy something, or has nowhere to go."""
+    """Raises UsageError if an output would destroy a file, or has no folder."""
     if len({output.path.absolute() for output in outputs}) < len(outputs):
         raise UsageError("target and drafter cannot go to the same file")
     for file in files:
@@ -99,12 +99,12 @@ def check_paths(args: argparse.Namespace, files: list[File], outputs: list[Outpu
 
 
 def all_cores() -> int:
-    """Processors that this process may use; quantising profits from every one of them."""
+    """Returns the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def summary(output: OutputFile) -> str:
-    """What will be written, by type."""
+    """Formats the number and size of an output's tensors by type."""
     groups: dict[str, list[int]] = {}
     for tensor in output.tensors:
         group = groups.setdefault(tensor.kind.name, [0, 0])
@@ -115,6 +115,6 @@ def summary(output: OutputFile) -> str:
 
 
 def note(args: argparse.Namespace, line: str) -> None:
-    """Prints one message for a person on standard error, unless `--quiet`."""
+    """Prints a message on standard error, unless `--quiet` is given."""
     if not args.quiet:
         print("deepseek4-quantize: " + line, file=sys.stderr, flush=True)

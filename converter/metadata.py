@@ -1,4 +1,4 @@
-"""The metadata of a target and what drafters share with it (keys: docs/formats.md)."""
+"""Builds the metadata that targets and drafters share (docs/formats.md lists the keys)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GATING_SQRT_SOFTPLUS = 4
 
 
 def general(architecture: str, name: str, preset: Preset, source: Path) -> Metadata:
-    """What every file says of itself: what it is, how it was quantised, and what it was made from and by."""
+    """Returns the `general.*` keys: architecture, name, quantisation and origin."""
     return {
         "general.architecture": text(architecture),
         "general.type": text("model"),
@@ -29,7 +29,7 @@ def general(architecture: str, name: str, preset: Preset, source: Path) -> Metad
 
 
 def target(config: ModelConfig) -> Metadata:
-    """A target's hyperparameters."""
+    """Returns the hyperparameters of a target."""
     prefix = "deepseek4."
     return {
         **hyperparameters(prefix, config, config.ratios, config.hash_layers),
@@ -38,7 +38,7 @@ def target(config: ModelConfig) -> Metadata:
 
 
 def hyperparameters(prefix: str, c: ModelConfig, ratios: tuple[int, ...], hash_layers: int) -> Metadata:
-    """Everything that shapes layers with these ratios, under the keys of `prefix`."""
+    """Returns the keys of layers with these compression ratios, below `prefix`."""
     layers = len(ratios)
     values = {
         "vocab_size": u32(c.vocab),
@@ -65,7 +65,7 @@ def hyperparameters(prefix: str, c: ModelConfig, ratios: tuple[int, ...], hash_l
 
 
 def attention(c: ModelConfig, ratios: tuple[int, ...]) -> Metadata:
-    """The `attention.` keys."""
+    """Returns the `attention.` keys."""
     values = {
         "head_count": u32(c.heads),
         "head_count_kv": u32(1),
@@ -86,7 +86,7 @@ def attention(c: ModelConfig, ratios: tuple[int, ...]) -> Metadata:
 
 
 def rope(c: ModelConfig) -> Metadata:
-    """The `rope.` keys. Without the scaling's type other programs would scale linearly."""
+    """Returns the `rope.` keys. Without the type of the scaling, other programs would scale linearly."""
     values = {"rope.dimension_count": u32(c.rope_size), "rope.freq_base": f32(c.rope_base)}
     if c.yarn is not None:
         values |= {

@@ -1,6 +1,6 @@
-"""Every tensor of a target and of a drafter: its name, what it is for, and its shape.
+"""Lists the tensors of targets and drafters, with their names, roles and shapes.
 
-Drafter tensors go by llama.cpp's names here; `contracts` knows the others. Shapes have the outermost dimension first.
+Tensors of drafters have llama.cpp's names here; `contracts` translates them. Shapes have the outermost dimension first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .source.config import ModelConfig
 
 
 class Role(Enum):
-    """What a tensor is for; presets choose types by it."""
+    """What a tensor is for. Presets choose types by roles."""
 
     EMBEDDING = "embedding"
     OUTPUT = "output head"
@@ -39,7 +39,7 @@ EXPERTS = (Role.GATE, Role.UP, Role.DOWN)
 
 @dataclass(frozen=True)
 class Slot:
-    """One tensor that a model has."""
+    """The name, role and shape of a tensor that a model has."""
 
     name: str
     role: Role
@@ -84,7 +84,7 @@ SUFFIXES = {
     "ffn_up_shexp.weight": Role.SHARED,
     "ffn_down_shexp.weight": Role.SHARED,
 }
-"""A layer's tensors without `blk.N.`, in the order of files."""
+"""The tensors of a layer without `blk.N.`, in the order of files."""
 
 SINGLE = {
     "token_embd.weight": Role.EMBEDDING,
@@ -103,21 +103,21 @@ SINGLE = {
 
 
 def role_of(name: str) -> Role | None:
-    """The role of a tensor by its name; None for a name that no model here has."""
+    """Returns the role of a tensor by its name, or None for an unknown name."""
     if name.startswith("blk."):
         return SUFFIXES.get(name.split(".", 2)[-1])
     return SINGLE.get(name)
 
 
 def slot(name: str, *shape: int) -> Slot:
-    """The slot of a known name."""
+    """Makes the slot of a known name."""
     role = role_of(name)
     assert role is not None, name
     return Slot(name, role, shape)
 
 
 def target_slots(config: ModelConfig) -> Iterator[Slot]:
-    """A target's tensors, in the order of files."""
+    """Yields the tensors of a target, in the order of files."""
     c = config
     yield slot("token_embd.weight", c.vocab, c.hidden)
     if not c.tied:
@@ -129,7 +129,11 @@ def target_slots(config: ModelConfig) -> Iterator[Slot]:
 
 
 def drafter_slots(config: ModelConfig, stages: int, *, confidence: int | None, bias: bool) -> Iterator[Slot]:
-    """A drafter's tensors; `confidence` is the width of its head (None: no head), `bias` whether that has one."""
+    """Yields the tensors of a drafter.
+
+    `confidence` is the width of the confidence head, or None if there is none. `bias` tells whether the head has a
+    bias.
+    """
     c, dspark = config, config.dspark
     assert dspark is not None
     yield slot("fc.weight", c.hidden, len(dspark.taps) * c.hidden)
@@ -147,7 +151,7 @@ def drafter_slots(config: ModelConfig, stages: int, *, confidence: int | None, b
 
 
 def layer_slots(config: ModelConfig, block: str, ratio: int, *, hashed: bool) -> Iterator[Slot]:
-    """One layer, or one stage of a drafter."""
+    """Yields the tensors of one layer of a target, or of one stage of a drafter."""
     yield from attention_slots(config, block, ratio)
     yield from hyper_connection(block + "hc_attn", config, (2 + config.streams) * config.streams, 3)
     yield from hyper_connection(block + "hc_ffn", config, (2 + config.streams) * config.streams, 3)
@@ -155,7 +159,7 @@ def layer_slots(config: ModelConfig, block: str, ratio: int, *, hashed: bool) ->
 
 
 def attention_slots(c: ModelConfig, block: str, ratio: int) -> Iterator[Slot]:
-    """Attention, with compressor and indexer where the ratio asks for them."""
+    """Yields the tensors of attention, with compressor and indexer if the ratio has them."""
     yield slot(block + "attn_norm.weight", c.hidden)
     yield slot(block + "attn_sinks.weight", c.heads)
     yield slot(block + "attn_q_a.weight", c.query_rank, c.hidden)
@@ -176,7 +180,10 @@ def attention_slots(c: ModelConfig, block: str, ratio: int) -> Iterator[Slot]:
 
 
 def compressor(name: str, hidden: int, ratio: int, size: int) -> Iterator[Slot]:
-    """A compressor; with ratio 4 each position feeds two blocks and its rows are twice as wide."""
+    """Yields the tensors of a compressor.
+
+    With a ratio of 4 its rows are twice as wide, because each position feeds two blocks (docs/model.md, section 2.5).
+    """
     width = 2 * size if ratio == CSA_RATIO else size
     yield slot(f"{name}_kv.weight", width, hidden)
     yield slot(f"{name}_gate.weight", width, hidden)
@@ -185,7 +192,7 @@ def compressor(name: str, hidden: int, ratio: int, size: int) -> Iterator[Slot]:
 
 
 def moe_slots(c: ModelConfig, block: str, *, hashed: bool) -> Iterator[Slot]:
-    """Router, routed experts, shared expert."""
+    """Yields the tensors of router, routed experts and shared expert."""
     yield slot(block + "ffn_norm.weight", c.hidden)
     yield slot(block + "ffn_gate_inp.weight", c.experts, c.hidden)
     if hashed:
@@ -199,7 +206,7 @@ def moe_slots(c: ModelConfig, block: str, *, hashed: bool) -> Iterator[Slot]:
 
 
 def hyper_connection(name: str, c: ModelConfig, mix: int, scales: int) -> Iterator[Slot]:
-    """The parameters of one hyper-connection, or of the head's."""
+    """Yields the tensors of one hyper-connection, or of the head's."""
     yield slot(f"{name}_fn.weight", mix, c.streams * c.hidden)
     yield slot(f"{name}_base.weight", mix)
     yield slot(f"{name}_scale.weight", scales)

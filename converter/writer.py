@@ -1,4 +1,4 @@
-"""Writes files under temporary names, slabs in parallel, and renames them when all of them are complete."""
+"""Writes files under temporary names, with slabs in parallel, and renames them when all are complete."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .plan import Slab
 from .shards import File
 
 Progress = Callable[[int, int], None]
-"""Called with elements done and elements in all."""
+"""Receives the number of elements that are done, and of all elements."""
 
 IN_FLIGHT = 2
-"""Slabs a thread that are waiting or being worked on: bounds memory."""
+"""Slabs for each thread that wait or are in progress. It bounds memory."""
 
 
 @dataclass
@@ -37,14 +37,14 @@ class OpenOutput:
     done: set[int]
 
     def slabs(self) -> Iterator[tuple[int, Slab]]:
-        """What is left to do, by the tensor's number."""
+        """Yields the slabs that are left to write, with the numbers of their tensors."""
         for number, tensor in enumerate(self.file.tensors):
             if number not in self.done:
                 for slab in tensor.slabs():
                     yield number, slab
 
     def write(self, number: int, slab: Slab) -> None:
-        """Makes one slab and puts it into its place."""
+        """Converts one slab and writes it to its place."""
         data = self.file.tensors[number].bytes_of(slab).data
         place = self.file.offsets[number] + slab.offset
         while len(data):
@@ -57,9 +57,9 @@ def write(
 ) -> None:
     """Writes all files, or none.
 
-    An interrupted run (KeyboardInterrupt) keeps what it has, and the next one for the same files goes on from there;
-    `source` identifies what they are made from. After any other failure nothing is left behind. Raises FormatError
-    for values that cannot be converted, OSError for a disk that is full, RequestError when another run writes them.
+    After KeyboardInterrupt the files stay as they are, and the next run for the same files continues them. `source`
+    identifies what they are made from. After any other failure they are removed. Raises FormatError for values that
+    cannot be converted, OSError for a full disk, and RequestError if another run writes the same files.
     """
     require_space(files)
     held: dict[int, File] = {}
@@ -88,7 +88,7 @@ def write(
 
 
 def open_locked(file: File) -> int:
-    """Opens a file under its temporary name, for this process alone. Raises RequestError where another has it."""
+    """Opens a file under its temporary name and locks it. Raises RequestError if another process has it."""
     path = partial_path(file)
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
@@ -102,7 +102,7 @@ def open_locked(file: File) -> int:
 
 
 def open_output(file: File, fd: int, fingerprint: str, note: Callable[[str], None]) -> OpenOutput:
-    """Takes over what an earlier run left, or nothing, and writes the header."""
+    """Writes the header, and continues an earlier run of the same file if there is one."""
     done = finished_tensors(file, fingerprint)
     if done:
         note(f"going on with {file.path.name}: {len(done)} of {len(file.tensors)} tensors are there")
@@ -118,7 +118,7 @@ def open_output(file: File, fd: int, fingerprint: str, note: Callable[[str], Non
 
 
 def run(outputs: Sequence[OpenOutput], threads: int, progress: Progress) -> None:
-    """Works on all slabs; few are under way at any time, so that memory stays small whatever the size."""
+    """Writes all slabs. Few of them are in progress at any time, so memory stays small for any size."""
     left = {
         (id(output), number): tensor.slab_count
         for output in outputs
@@ -157,7 +157,7 @@ def run(outputs: Sequence[OpenOutput], threads: int, progress: Progress) -> None
 
 
 def finished_tensors(file: File, fingerprint: str) -> set[int]:
-    """The tensors that an earlier run left complete."""
+    """Returns the tensors that an earlier run has completed."""
     path = partial_path(file)
     if not path.exists() or path.stat().st_size != file.size:
         return set()
@@ -165,7 +165,7 @@ def finished_tensors(file: File, fingerprint: str) -> set[int]:
 
 
 def require_space(files: Sequence[File]) -> None:
-    """Raises OSError where a disk has less room than the files still need."""
+    """Raises OSError if a disk has less space than the files still need."""
     needed: dict[Path, int] = {}
     for file in files:
         folder, path = file.path.parent, partial_path(file)
@@ -179,17 +179,17 @@ def require_space(files: Sequence[File]) -> None:
 
 
 def partial_path(file: File) -> Path:
-    """The temporary name."""
+    """Returns the temporary name of a file."""
     return file.path.with_name(file.path.name + ".partial")
 
 
 def journal_path(file: File) -> Path:
-    """The journal's name."""
+    """Returns the name of a file's journal."""
     return file.path.with_name(file.path.name + ".partial.journal")
 
 
 def remove(file: File) -> None:
-    """Takes away what an unfinished run left."""
+    """Removes the files of an unfinished run."""
     for path in (partial_path(file), journal_path(file)):
         with contextlib.suppress(FileNotFoundError):
             path.unlink()

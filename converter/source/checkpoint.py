@@ -1,4 +1,4 @@
-"""A checkpoint folder: which shard holds which tensor, and the tensors as rows of the right number format."""
+"""Reads a checkpoint folder: which shard holds which tensor, and the tensors as rows of their number format."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from .safetensors import StoredTensor, read_header
 INDEX = "model.safetensors.index.json"
 STAGE = re.compile(r"mtp\.(\d+)\.")
 UNUSED = re.compile(r".*(gate\.bias_vl|rotary_emb\..*inv_freq)$")
-"""Tensors of a target that no text model needs."""
+"""Tensors of a target that a text model does not need."""
 SCALE_TYPES = ("F8_E8M0", "U8", "F32")
 
 
 class Checkpoint:
-    """Tensors by name; a shard is opened when a tensor of it is asked for, and stays open.
+    """The tensors of a checkpoint by name. A shard is opened when one of its tensors is needed, and stays open.
 
-    Raises FormatError naming the tensor or the file that is wrong, OSError for one that cannot be read.
+    Raises FormatError naming a tensor or file that is wrong, and OSError for a file that cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,23 +44,23 @@ class Checkpoint:
 
     @cached_property
     def naming(self) -> Naming:
-        """Who named the target's tensors."""
+        """The naming of the target's tensors."""
         return recognise_naming([name for name in self._file_of if not STAGE.match(name)])
 
     @cached_property
     def stages(self) -> int:
-        """Stages of the drafter, by their tensors; 0 where there is none."""
+        """The number of the drafter's stages, found by their tensors; 0 without a drafter."""
         numbers = {int(match[1]) for match in map(STAGE.match, self._file_of) if match}
         if numbers != set(range(len(numbers))):
             raise FormatError(f"{self.folder}: has drafter stages {sorted(numbers)}, wanted 0, 1, 2, ... without a gap")
         return len(numbers)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a tensor."""
+        """Tells whether a tensor exists."""
         return name in self._file_of
 
     def entry(self, name: str) -> StoredTensor:
-        """The description of a tensor, which counts as used."""
+        """Returns the description of a tensor, and marks the tensor as used."""
         file = self._file_of.get(name)
         if file is None:
             raise FormatError(f"{self.folder}: tensor '{name}' is missing; a shard or the index is incomplete")
@@ -71,7 +71,7 @@ class Checkpoint:
         return found
 
     def rows(self, slot: Slot, part: TensorSlice) -> Rows:
-        """One matrix of a slot, checked against what the configuration asks for."""
+        """Returns one matrix of a slot. Raises FormatError if it contradicts the configuration."""
         entry = self.entry(part.name)
         if slot.role == Role.TOKEN_MAP:
             require(entry, part.shape, ("I64", "I32"))
@@ -87,7 +87,7 @@ class Checkpoint:
         return GgmlRows(entry.name, entry.shard, offset, kind, part.rows, columns)
 
     def require_all_used(self, belongs: Callable[[str], bool]) -> None:
-        """Raises FormatError for a tensor that `belongs` to what was converted, but has no place in it."""
+        """Raises FormatError for an unused tensor for which `belongs` is true."""
         extra = [name for name in self._names() if belongs(name) and name not in self._used and not UNUSED.match(name)]
         if extra:
             more = f" and {len(extra) - 1} more" if len(extra) > 1 else ""
@@ -96,11 +96,11 @@ class Checkpoint:
             )
 
     def drop(self, name: str) -> None:
-        """Lets a tensor be there without a use."""
+        """Marks a tensor as used, so that it may be left out."""
         self._used.add(name)
 
     def identity(self) -> list[str]:
-        """What tells whether the opened shards are still the same: their names, sizes and times."""
+        """Describes names, sizes and times of the opened shards, to find out whether they have changed."""
         paths = [self.folder / "config.json", *(self.folder / file for file in sorted(self._shards))]
         return [f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in paths]
 
@@ -156,22 +156,22 @@ class Checkpoint:
         return self._shards[file]
 
     def _names(self) -> Iterable[str]:
-        """All names of the index and of the opened shards."""
+        """Returns the tensors of the index and of the opened shards."""
         return set(self._file_of).union(*self._shards.values())
 
 
 def is_matrix(slot: Slot) -> bool:
-    """Whether a slot may be stored with scales: vectors and what the model adds to scores never are."""
+    """Tells whether a slot may be stored with scales. Vectors and biases of scores never are."""
     return slot.role not in (Role.VECTOR, Role.HC, Role.APE, Role.CONFIDENCE, Role.TOKEN_MAP)
 
 
 def is_file_name(file: object) -> bool:
-    """A name within the folder, and not a way out of it."""
+    """Tells whether a value is the name of a file in this folder. A path that leads elsewhere is not."""
     return isinstance(file, str) and Path(file).name == file
 
 
 def require(entry: StoredTensor, shape: tuple[int, ...], dtypes: tuple[str, ...]) -> None:
-    """Raises FormatError naming the tensor when its shape or dtype is another."""
+    """Raises FormatError naming the tensor if its shape or dtype is wrong."""
     if entry.dtype not in dtypes:
         raise FormatError(
             f"{entry.shard.path}: tensor '{entry.name}' is of dtype {entry.dtype}, wanted {' or '.join(dtypes)}"

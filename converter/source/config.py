@@ -1,4 +1,4 @@
-"""The configuration of a checkpoint, checked, in one struct for both ways of writing it."""
+"""Defines the configuration of a checkpoint, the same for every spelling of `config.json`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Yarn:
-    """Scaling of the compressed layers' rotary embedding."""
+    """The YaRN scaling of the rotary embedding in layers that compress (docs/model.md, section 2.4)."""
 
     factor: float
     original_context: int
@@ -18,7 +18,14 @@ class Yarn:
 
 @dataclass(frozen=True)
 class DSpark:
-    """A drafter: proposals in a block, the id that fills it, tapped target layers (from 0, outputs), Markov rank."""
+    """The sizes of a drafter.
+
+    Attributes:
+        block: the rows of a draft block.
+        noise: the id of the noise token.
+        taps: the tapped target layers, counted from 0 by their outputs.
+        rank: the rank of the Markov head.
+    """
 
     block: int
     noise: int
@@ -28,7 +35,7 @@ class DSpark:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The shape of a target; `ratios` and the like have one entry a layer."""
+    """The hyperparameters of a target (docs/model.md, section 1). `ratios` has one entry for each layer."""
 
     layers: int
     hidden: int

@@ -14,11 +14,11 @@ RATIOS = {
     "compressed_sparse_attention": CSA_RATIO,
     "heavily_compressed_attention": HCA_RATIO,
 }
-"""The compression ratio of each kind of layer, by the names of transformers (docs/model.md, section 1.2)."""
+"""The compression ratio of each kind of layer by transformers' names (docs/model.md, section 1.2)."""
 
 
 def check_architecture(keys: Keys) -> None:
-    """This is the architecture, and none of its parts is another than the one known here."""
+    """Raises FormatError unless `config.json` describes the architecture that is known here."""
     if keys.values.get("model_type") != "deepseek_v4":
         raise keys.fail("model_type", '"deepseek_v4"; only DeepSeek-V4 checkpoints are converted')
     for key, wanted in (
@@ -29,7 +29,7 @@ def check_architecture(keys: Keys) -> None:
 
 
 def output_groups(keys: Keys) -> int:
-    """`o_groups`, which divides the heads."""
+    """Reads `o_groups`, which must divide the heads."""
     groups, heads = keys.integer("o_groups"), keys.integer("num_attention_heads")
     if heads % groups:
         raise keys.fail("o_groups", f"a divisor of the {heads} heads")
@@ -37,14 +37,17 @@ def output_groups(keys: Keys) -> int:
 
 
 def rope_size(keys: Keys) -> int:
-    """Rotated components of a head: as such, or as a fraction of the head's size."""
+    """Reads the rotated components of a head, given as a number or as a fraction of the head's size."""
     if keys.has("qk_rope_head_dim"):
         return keys.integer("qk_rope_head_dim", 2, keys.integer("head_dim"))
     return round(keys.number("partial_rotary_factor") * keys.integer("head_dim"))
 
 
 def layer_ratios(keys: Keys, layers: int) -> tuple[int, ...]:
-    """Compression ratios: numbers (the drafter's layers follow the target's), or transformers' names."""
+    """Reads the compression ratios, given as numbers or as transformers' names of layers.
+
+    In a list of numbers, the layers of the drafter follow those of the target.
+    """
     if keys.has("compress_ratios"):
         key, ratios = "compress_ratios", keys.integers("compress_ratios")
     else:
@@ -58,7 +61,7 @@ def layer_ratios(keys: Keys, layers: int) -> tuple[int, ...]:
 
 
 def hash_layers(keys: Keys, layers: int) -> int:
-    """Leading layers that route by the token: a number, or transformers' names."""
+    """Reads how many leading layers route by the token, given as a number or as transformers' names."""
     if keys.has("num_hash_layers"):
         return keys.integer("num_hash_layers", 0, layers)
     names = keys.values.get("mlp_layer_types")
@@ -69,7 +72,10 @@ def hash_layers(keys: Keys, layers: int) -> int:
 
 
 def rotary(keys: Keys) -> dict[str, Any]:
-    """Bases of plain and compressed layers, and YaRN; transformers nests them in `rope_parameters`."""
+    """Reads the RoPE bases of plain and compressing layers, and YaRN.
+
+    transformers nests them in `rope_parameters`.
+    """
     nested = keys.part("rope_parameters")
     if "main" not in nested.values:
         scaling = keys.part("rope_scaling")
@@ -84,7 +90,7 @@ def rotary(keys: Keys) -> dict[str, Any]:
 
 
 def read_yarn(keys: Keys) -> Yarn:
-    """The scaling; only YaRN exists."""
+    """Reads the scaling. Raises FormatError for any other than YaRN."""
     key = "type" if keys.has("type") else "rope_type"
     if keys.values.get(key) != "yarn":
         raise keys.fail(key, '"yarn"')
@@ -94,7 +100,7 @@ def read_yarn(keys: Keys) -> Yarn:
 
 
 def token_ids(keys: Keys) -> dict[str, int]:
-    """Ids of begin, end and padding, where they are known; of several end tokens the first."""
+    """Reads the ids of begin, end and padding that are given. Of several end tokens it takes the first."""
     found = {}
     for name in ("bos", "eos", "pad"):
         value = keys.values.get(f"{name}_token_id")
@@ -105,7 +111,7 @@ def token_ids(keys: Keys) -> dict[str, int]:
 
 
 def dspark(keys: Keys) -> DSpark | None:
-    """The drafter's numbers, where the checkpoint has one."""
+    """Reads the sizes of the drafter, or returns None if the checkpoint has none."""
     if not keys.has("dspark_block_size"):
         return None
     layers = keys.integer("num_hidden_layers")

@@ -21,7 +21,10 @@ from .json_keys import Keys, load
 
 
 def read_config(folder: Path) -> ModelConfig:
-    """`config.json`, with what `inference/config.json` adds or overrides. Raises FormatError."""
+    """Reads `config.json`, with the keys that `inference/config.json` adds or overrides.
+
+    Raises FormatError naming a key that is wrong.
+    """
     path = folder / "config.json"
     if not path.exists():
         raise FormatError(f"{path}: missing; give the folder of a checkpoint (safetensors shards and config.json)")
