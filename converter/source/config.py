@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Yarn:
-    """The YaRN scaling of the rotary embedding in layers that compress (docs/model.md, section 2.4)."""
+    """The YaRN scaling of the rotary embedding in layers that compress (docs/model.md, section 2.3)."""
 
     factor: float
     original_context: int
