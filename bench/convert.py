@@ -45,15 +45,16 @@ print(code, seconds, busy, peak(), idle)
 
 
 def planned(folder: Path, preset: str) -> list[Tensor]:
-    """The tensors that the preset gives."""
+    """Plans the tensors of a preset."""
     options = convert.ConversionOptions(TypeSelector(PRESETS[preset]))
     return convert.target(Checkpoint(folder), Path("unused.gguf"), options).tensors
 
 
 def quantiser_alone(tensors: list[Tensor], threads: int) -> tuple[float, float]:
-    """Wall and processor seconds for all rows that are quantised, extrapolated from a slab of each kind of tensor.
+    """Returns wall and processor seconds for all rows that are quantised.
 
-    The values are the tensors' own, since the quantiser's speed depends on them.
+    They are extrapolated from a slab of each kind of tensor. The values are the tensors' own, because the speed of the
+    quantiser depends on them.
     """
     work: dict[tuple[Type, Type | None, int], tuple[int, Rows]] = {}
     for tensor in tensors:
@@ -70,7 +71,7 @@ def quantiser_alone(tensors: list[Tensor], threads: int) -> tuple[float, float]:
 
 
 def seconds_per_row(pool: ThreadPoolExecutor, threads: int, kind: Type, x: np.ndarray) -> tuple[float, float]:
-    """Wall and processor seconds a row when all threads quantise, for about a second."""
+    """Returns wall and processor seconds for a row while all threads quantise for about a second."""
     quantise.quantise(kind, x[:1])
     done, begin, busy = 0, time.perf_counter(), time.process_time()
     while (spent := time.perf_counter() - begin) < 1:
@@ -80,7 +81,7 @@ def seconds_per_row(pool: ThreadPoolExecutor, threads: int, kind: Type, x: np.nd
 
 
 def run(folder: Path, output: Path, preset: str, threads: int) -> tuple[float, float, int, int]:
-    """Wall and processor seconds, and peak and idle resident bytes, of one conversion."""
+    """Converts once. Returns wall and processor seconds, and peak and idle resident bytes."""
     flags = [".", str(output), "--preset", preset, "-q", "-t", str(threads)]
     command = [sys.executable, "-c", CHILD, *flags]
     # Not from the source tree, whose `ds4py` folder has no native module.
@@ -111,7 +112,7 @@ def main() -> None:
 
 
 def measure(folder: Path, output: Path, preset: str, threads: int, rounds: int) -> None:
-    """Prints one preset's line."""
+    """Measures one preset and prints its line."""
     tensors = planned(folder, preset)
     alone, runs = [], []
     for _ in range(rounds):

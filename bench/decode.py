@@ -23,12 +23,12 @@ WORKER = str(Path(__file__).with_name("worker.py"))
 
 
 def started(python: str, kind: str, args: argparse.Namespace, *flags: str) -> Worker:
-    """An engine in a child process; raises WorkerDied."""
+    """Starts an engine in a child process. Raises WorkerDied."""
     return Worker([python, WORKER, kind, args.model, str(args.threads), str(args.context), *flags])
 
 
 def start_peer(args: argparse.Namespace) -> Worker:
-    """Starts the peer and runs a warm-up; falls back to running without extra buffer types."""
+    """Starts the peer and runs a warm-up. If it dies, starts it again without extra buffer types."""
     flags = [] if args.peer_extra_buffers != "off" else ["--no-extra-buffers"]
     try:
         peer = started(args.peer, "peer", args, *flags)
@@ -44,7 +44,7 @@ def start_peer(args: argparse.Namespace) -> Worker:
 
 
 def request(args: argparse.Namespace, vocab: int, *, seed: int) -> dict[str, Any]:
-    """Random tokens for one round, the same for both engines."""
+    """Makes random tokens for one round, the same for both engines."""
     draw = random.Random(seed)
     return {
         "prompt": [draw.randrange(vocab) for _ in range(args.prompt)],
@@ -53,7 +53,7 @@ def request(args: argparse.Namespace, vocab: int, *, seed: int) -> dict[str, Any
 
 
 def measure(args: argparse.Namespace, workers: dict[str, Worker]) -> dict[str, dict[str, list[float]]]:
-    """Tokens per second of every round, by engine and phase; the engine that begins changes from round to round."""
+    """Returns the tokens per second of every round by engine and phase. The engines take turns at beginning."""
     found: dict[str, dict[str, list[float]]] = {name: {"prefill": [], "decode": []} for name in workers}
     for number in range(args.rounds):
         order = list(workers) if number % 2 == 0 else list(reversed(workers))

@@ -32,11 +32,11 @@ from serve_load import LoadReport, load_server, measure_baseline, plan_requests
 from ds4py import data
 
 LENGTHS = (40, 4000, 300, 1500, 80, 2500, 600, 6000, 150, 1000)
-"""Characters of the prompts."""
+"""Lengths of the prompts in characters."""
 
 
 def main() -> None:
-    """Starts the server, loads it, prints."""
+    """Starts the server, loads it, and prints the report."""
     args = arguments()
     print_header(args.model or str(data.TARGET), **{k: v for k, v in vars(args).items() if k not in ("model", "json")})
     flags = ["-m", args.model] if args.model else []
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-m", "--model")
     parser.add_argument("-md", "--drafter")
@@ -71,13 +71,13 @@ def arguments() -> argparse.Namespace:
 
 
 def texts() -> list[str]:
-    """Prompts of many lengths, no two of which begin alike."""
+    """Makes prompts of many lengths. No two of them begin alike."""
     return [f"# {number}\n" + "".join(CODE + PROSE)[:length] for number, length in enumerate(LENGTHS)]
 
 
 @contextmanager
 def served(*flags: str) -> Iterator[tuple[str, int]]:
-    """A server with a fixed width in a process of its own: its URL and the process."""
+    """Runs a server with a fixed width in a process of its own. Yields its URL and its process id."""
     fixed = ("--port", "0", "--draft", "dspark", "--width", "3")
     command = [sys.executable, "-m", "ds4py", "serve", *fixed, *flags]
     # Elsewhere than in the source tree, whose ds4py has no native module.
@@ -101,11 +101,11 @@ def show(report: LoadReport) -> None:
     total = report.finished + report.cut + len(report.failed)
     print(f"{total} requests in {report.seconds:.1f} s: {report.finished} finished, {report.cut} cut off")
     print(f"{report.wrong} answers differ from those asked alone, {len(report.failed)} requests failed")
+    growth = report.memory_growth / 1e6
+    print(f"memory {max(report.memory) / 1e6:.1f} MB at most, {growth:+.1f} MB from the second quarter on")
+    mean = 1000 * fmean(report.single_connection_times)
     print(
-        f"memory {max(report.memory) / 1e6:.1f} MB at most, {report.memory_growth / 1e6:+.1f} MB from the second quarter on"
-    )
-    print(
-        f"first token with one connection: mean {1000 * fmean(report.single_connection_times):.0f} ms, p95 {1000 * report.p95_first_token:.0f} ms; "
+        f"first token with one connection: mean {mean:.0f} ms, p95 {1000 * report.p95_first_token:.0f} ms; "
         f"with four: mean {1000 * fmean(report.first_token.get(0, [0.0])):.0f} ms"
     )
 

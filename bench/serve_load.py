@@ -19,7 +19,7 @@ PATH = "/v1/completions"
 
 @dataclass
 class Baseline:
-    """What a request gave with nobody else there."""
+    """The answer to a request while the server has no other, and its time."""
 
     text: str
     seconds: float
@@ -27,7 +27,7 @@ class Baseline:
 
 @dataclass
 class PlannedRequest:
-    """One request: whose, which prompt, and the share of its time after which it is cut off (None: it is not)."""
+    """A request of a client. `cut` is the share of its time after which the client hangs up, or None."""
 
     client: int
     prompt: int
@@ -37,7 +37,7 @@ class PlannedRequest:
 
 @dataclass
 class LoadReport:
-    """What came of a load. Times in seconds, memory in bytes."""
+    """The results of a load. Times are in seconds, memory is in bytes."""
 
     finished: int = 0
     cut: int = 0
@@ -49,23 +49,23 @@ class LoadReport:
 
     @property
     def p95_first_token(self) -> float:
-        """Of the times to the first token, of clients with one connection."""
+        """The 95th percentile of the times to the first token, of clients with one connection."""
         return quantiles(self.single_connection_times, n=20)[-1]
 
     @property
     def single_connection_times(self) -> list[float]:
-        """Times to the first token of clients with one connection."""
+        """The times to the first token of clients with one connection."""
         return [each for client, times in self.first_token.items() if client for each in times]
 
     @property
     def memory_growth(self) -> int:
-        """Of the memory, from the second quarter of the requests to the last."""
+        """The growth of the memory from the second quarter of the requests to the last."""
         quarter = len(self.memory) // 4
         return max(self.memory[-quarter:]) - max(self.memory[quarter : 2 * quarter])
 
 
 def plan_requests(requests: int, *, clients: int, prompts: int, cut: float, rng: random.Random) -> list[PlannedRequest]:
-    """The requests, in turn for every client; prompts by their numbers."""
+    """Plans the requests, which the clients make in turn."""
     return [
         PlannedRequest(
             client=number % clients,
@@ -78,29 +78,29 @@ def plan_requests(requests: int, *, clients: int, prompts: int, cut: float, rng:
 
 
 def body(prompt: str, n: int, stream: bool) -> str:
-    """A request."""
+    """Makes the body of a request."""
     return json.dumps({"prompt": prompt, "max_tokens": n, "temperature": 0, "stream": stream})
 
 
 def headers(client: int) -> dict[str, str]:
-    """Each client has an address of its own, as behind a proxy."""
+    """Makes the headers of a request. Each client has an address of its own, as behind a proxy."""
     return {"Content-Type": "application/json", "X-Forwarded-For": f"10.0.0.{client + 1}"}
 
 
 def connect(url: str) -> http.client.HTTPConnection:
-    """A connection of its own."""
+    """Opens a new connection."""
     return http.client.HTTPConnection(urlsplit(url).netloc, timeout=120)
 
 
 def measure_baseline(url: str, prompt: str, n: int) -> Baseline:
-    """One request with nobody else there."""
+    """Asks one prompt while the server has no other request."""
     started = time.perf_counter()
     text, _ = ask(url, prompt, n, stream=False, client=0)
     return Baseline(text, time.perf_counter() - started)
 
 
 def ask(url: str, prompt: str, n: int, *, stream: bool, client: int) -> tuple[str, float | None]:
-    """The text of an answer, and the seconds to its first token where it streams."""
+    """Returns the text of an answer, and the seconds to its first token if it streams."""
     started = time.perf_counter()
     connection = connect(url)
     connection.request("POST", PATH, body(prompt, n, stream), headers(client))
@@ -121,7 +121,7 @@ def ask(url: str, prompt: str, n: int, *, stream: bool, client: int) -> tuple[st
 
 
 def ask_and_leave(url: str, prompt: str, n: int, job: PlannedRequest, seconds: float) -> None:
-    """Sends a request and hangs up."""
+    """Sends a request, waits, and hangs up without reading the answer."""
     connection = connect(url)
     connection.request("POST", PATH, body(prompt, n, job.stream), headers(job.client))
     time.sleep(seconds)
@@ -132,7 +132,7 @@ def ask_and_leave(url: str, prompt: str, n: int, job: PlannedRequest, seconds: f
 def load_server(
     url: str, pid: int, prompts: Sequence[str], baselines: Sequence[Baseline], jobs: Sequence[PlannedRequest], n: int
 ) -> LoadReport:
-    """Runs the jobs, each client's in their order; the first client's four at a time."""
+    """Runs the requests of each client in order. The first client makes four at a time, the others one."""
     report, lock = LoadReport(), threading.Lock()
     queues = {job.client: deque(each for each in jobs if each.client == job.client) for job in jobs}
 
@@ -178,7 +178,7 @@ def load_server(
 
 
 def anonymous_bytes(pid: int) -> int:
-    """Bytes of a process's own memory; 0 where the system does not say."""
+    """Returns the anonymous memory of a process, or 0 if the system does not tell."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
