@@ -12,8 +12,8 @@ PROGRAM = "deepseek4-quantize"
 
 DESCRIPTION = """\
 Makes a GGUF file of a DeepSeek-V4 checkpoint (a folder with safetensors shards, config.json and tokenizer files), or
-of another GGUF file. Tensors are streamed, so memory stays small whatever the model's size. An interrupted run goes on
-where it stopped when it is given again."""
+of another GGUF file. Tensors are streamed, so memory stays small for any model size. After an interruption, the same
+command continues where it stopped."""
 
 EPILOG = """\
 examples:
@@ -53,12 +53,12 @@ def build_parser() -> argparse.ArgumentParser:
 def add_output_flags(parser: argparse.ArgumentParser) -> None:
     """Adds the flags that say what is written, and into which files."""
     group = parser.add_argument_group("output")
-    group.add_argument("--dspark-only", action="store_true", help="write the checkpoint's drafter to OUTPUT, alone")
+    group.add_argument("--dspark-only", action="store_true", help="write only the checkpoint's drafter, to OUTPUT")
     group.add_argument("--drafter", metavar="FILE", help="write the drafter too, to this file")
     group.add_argument(
         "--contract",
         choices=[contract.value for contract in WRITTEN],
-        help="whose names the drafter goes by (default: dflash, which is llama.cpp's)",
+        help="format of the drafter's names and keys (default: dflash, which is llama.cpp's)",
     )
     group.add_argument("--split", metavar="SIZE", help="shards of at most this size, such as 48G (powers of 1000)")
     group.add_argument(
@@ -82,7 +82,7 @@ def add_type_flags(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="types",
         metavar="PATTERN=TYPE",
-        help="type of the tensors whose names in the output fit; may be repeated, the last that fits counts",
+        help="type of the tensors whose names in the output fit; may be repeated, the last that fits decides",
     )
     group.add_argument("--imatrix", metavar="FILE", help="importance matrix, .gguf or .dat")
 

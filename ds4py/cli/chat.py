@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from ds4py.cli.repl.printer import AnswerPrinter
 
 DESCRIPTION = """\
-A conversation with the model: answers go to standard output as they are made, everything else to standard error.
-/help lists the commands. Ctrl-C stops an answer and keeps what was said so far; Ctrl-D at the empty prompt leaves.
-Where standard input is no terminal, each of its lines is a message, the output is plain text, and the exit code is 1 if
-a line could not be answered or carried out."""
+Holds a conversation with the model. Answers go to standard output while they are generated, everything else goes to
+standard error. /help lists the commands. Ctrl-C stops an answer and keeps the part that exists. Ctrl-D at the empty
+prompt leaves. If standard input is not a terminal, each of its lines is a message, the output is plain text, and the
+exit code is 1 if a line could not be answered or carried out."""
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -43,7 +43,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     group.add_argument("--think", action="store_true", help="let the model think before it answers")
     group.add_argument("--effort", metavar="LEVEL", help="effort of thinking, such as high or max (with --think)")
     group.add_argument(
-        "-n", "--max-tokens", type=number(int, 1), metavar="N", help="tokens of an answer at most (default: no limit)"
+        "-n", "--max-tokens", type=number(int, 1), metavar="N", help="most tokens of an answer (default: no limit)"
     )
     add_sampling_flags(parser)
     add_drafting_flags(parser)

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from ds4py.doctor import DeviceReport, DoctorReport
 
 DESCRIPTION = """\
-Lists the devices that this build offers with their memory and driver, and for each what computes every op and how far
-that has been proven. Runs the embedded pair on each, in a process of its own, and compares it with the CPU. Says what
-is missing for the GPUs of this machine, and what to do about it. With -m it says whether a model fits.
+Lists the devices of this build with their memory and driver, and the backend status of every op on each of them: what
+computes the op, and how far that has been proven. Runs the embedded pair on each device, in a process of its own, and
+compares it with the CPU. Says what is missing for the GPUs of this machine, and how to fix it. With -m it says whether
+a model fits.
 
-The exit code is 0 when the device of --device can run (and hold the model), 1 when it cannot."""
+The exit code is 0 if the device of --device can run (and hold the model), and else 1."""
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -26,10 +27,12 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     parser = add_command(
         commands, "doctor", run, help="say what devices can do and what is missing", description=DESCRIPTION
     )
-    parser.add_argument("--device", default="auto", help="the device that shall run: auto, cpu, or a device's name")
-    parser.add_argument("-m", "--model", metavar="FILE", help="a target (GGUF) that shall fit")
+    parser.add_argument("--device", default="auto", help="the device to run on: auto, cpu, or a device's name")
+    parser.add_argument("-m", "--model", metavar="FILE", help="a target (GGUF) whose memory is compared")
     add_drafter_flag(parser)
-    parser.add_argument("-c", "--context", type=number(int, 1), metavar="N", help="for the memory that a model needs")
+    parser.add_argument(
+        "-c", "--context", type=number(int, 1), metavar="N", help="positions for which memory is counted"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 

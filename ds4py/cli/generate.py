@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from ds4py import Engine, Piece, Session
 
 DESCRIPTION = f"""\
-Continues a prompt: text goes to standard output as it is made, messages to standard error.
-The prompt comes from -p, -f or --prompt-ids, or from standard input when that is not a terminal; one line end at the
-end of a file or of standard input is dropped. It stops at the model's end token, at a --stop text, after
-{DEFAULT_MAX_TOKENS} tokens unless -n says otherwise, and where the context is full."""
+Continues a prompt. Text goes to standard output while it is generated, messages go to standard error.
+The prompt comes from -p, -f or --prompt-ids, or from standard input if that is not a terminal. One line end at the end
+of a file or of standard input is dropped. Generation ends at the model's end token, at a --stop text, after
+{DEFAULT_MAX_TOKENS} tokens (or those of -n), or when the context is full."""
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ds4py import _native
 
 DESCRIPTION = """\
-Tells what a GGUF file (or any shard of a split one) is: a target or a DSpark drafter, its hyperparameters, tensors by
-type and by role, and the memory a target needs to run at a context. With -m TARGET it tells whether a drafter fits
-that target. Reads headers and small tensors only. Other GGUF files are described as far as possible, with the reasons
-why they are neither.
+Describes a GGUF file, or all shards of a split one: whether it is a target or a DSpark drafter, its hyperparameters,
+its tensors by type and by role, and the memory that a target needs at a context. With -m TARGET it says whether a
+drafter fits that target. It reads headers and small tensors only. Other GGUF files are described as far as possible,
+with the reasons why they are neither.
 
-The exit code is 0 for any GGUF file; with -m it is 3 unless the file is a drafter that fits."""
+The exit code is 0 for any GGUF file. With -m it is 3 unless the file is a drafter that fits."""
 
 DEFAULT_CONTEXT = 4096
 HYPERPARAMETERS = (
@@ -57,11 +57,20 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument("file", metavar="FILE", help="a GGUF file")
     parser.add_argument("-m", "--model", metavar="TARGET", help="the target that the drafter FILE should fit")
     parser.add_argument(
-        "-c", "--context", type=number(int, 1), default=DEFAULT_CONTEXT, metavar="N", help="for the memory needed"
+        "-c",
+        "--context",
+        type=number(int, 1),
+        default=DEFAULT_CONTEXT,
+        metavar="N",
+        help=f"positions for which memory is counted (default: {DEFAULT_CONTEXT})",
     )
-    parser.add_argument("--kv-dtype", choices=("f16", "f32"), default="f16", help="for the memory needed")
-    parser.add_argument("-md", "--drafter", metavar="FILE", help="for the memory needed: a drafter of the target FILE")
-    add_device_map_flags(parser.add_argument_group("placement", "for the memory needed"))
+    parser.add_argument(
+        "--kv-dtype", choices=("f16", "f32"), default="f16", help="type of the KV state that is counted (default: f16)"
+    )
+    parser.add_argument(
+        "-md", "--drafter", metavar="FILE", help="count the memory of this drafter of the target FILE, too"
+    )
+    add_device_map_flags(parser.add_argument_group("device map", "where memory is counted"))
     parser.add_argument("--tensors", action="store_true", help="list every tensor")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 

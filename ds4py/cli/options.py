@@ -95,11 +95,13 @@ def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str | Non
         "--threads",
         type=number(int, 1),
         metavar="N",
-        help="CPU threads (default: the physical cores that others leave free)",
+        help="CPU threads (default: physical cores that other programs leave free)",
     )
     add_device_map_flags(group)
     group.add_argument(
-        "--no-repack", action="store_true", help="use the weights as they lie: starts sooner, runs slower (CPU)"
+        "--no-repack",
+        action="store_true",
+        help="do not interleave weights for the CPU's kernels: starts sooner, runs slower",
     )
     group.add_argument("--kv-dtype", choices=("f16", "f32"), default="f16", help="type of the KV state (default: f16)")
 
@@ -110,11 +112,15 @@ def add_device_map_flags(parser: "argparse._ActionsContainer") -> None:
         "--device",
         default="auto",
         metavar="NAMES",
-        help="where the model runs: auto, cpu, cuda:0, hip:0, metal, vulkan:0 or rpc:HOST:PORT; several after commas "
+        help="where the model runs: auto, cpu, cuda:0, hip:0, metal, vulkan:0 or rpc:HOST:PORT; several between commas "
         "share its layers",
     )
     parser.add_argument(
-        "--split", type=layer_counts, default=(), metavar="N,N", help="layers of each device, such as 24,19"
+        "--split",
+        type=layer_counts,
+        default=(),
+        metavar="N,N",
+        help="layers of each device, such as 24,19 (default: equal parts)",
     )
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--cpu-moe", action="store_true", help="keep the routed experts of all layers on the CPU")
@@ -140,7 +146,8 @@ def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
         "--draft",
         choices=DRAFTERS,
         default="auto",
-        help="who proposes tokens: the drafter, the text so far, or with a drafter whichever promises more (auto)",
+        help="who proposes tokens: the drafter (dspark), the text so far (lookup), nobody (off), or with a drafter "
+        "whichever promises more (auto; the default)",
     )
     group.add_argument(
         "--width",
@@ -154,7 +161,7 @@ def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
         "--breaker",
         type=breaker,
         metavar="A/N/M",
-        help="decode plainly for M steps whenever less than a share A of N proposals is accepted, such as 0.60/32/64",
+        help="decode plainly for M steps after less than a share A of N proposals was accepted, such as 0.60/32/64",
     )
     group.add_argument(
         "--draft-vocab",
@@ -166,7 +173,8 @@ def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
         "--accept",
         choices=("token", "match", "block"),
         default="token",
-        help="how proposals are judged: one by one, by a draw from the target, or jointly (default: token)",
+        help="rule of acceptance: token judges proposals one by one, match compares them with draws from the target, "
+        "block judges them jointly (default: token)",
     )
 
 

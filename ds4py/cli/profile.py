@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from ds4py.profile import DepthCosts, Profile
 
 DESCRIPTION = """\
-Measures, warm and at each depth, a verify of every width k (the anchor and k proposals), a draft and a plain step, and
-prints what follows: the survival (of a proposal, given those before it) at which each width is as fast as plain
-decoding, and the speed to expect at a survival. The costs are kept: `--width auto` starts from them."""
+Measures a verify of every width k (the anchor and k proposals), a draft and a plain step, at each depth and after a
+first run. From these it prints the survival (the acceptance of a proposal, given those before it) at which each width
+is as fast as plain decoding, and the speed to expect at a survival. The costs are kept, and --width auto starts from
+them."""
 
 DEPTHS = (0, 4096)
 SURVIVALS = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -31,7 +32,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         "--depth", type=depths, metavar="N,...", help="tokens before the step (default: 0, and 4096 where that fits)"
     )
     parser.add_argument("--rounds", type=number(int, 3), default=7, metavar="N", help="steps of each kind (default: 7)")
-    parser.add_argument("--plot", metavar="FILE", help="draw it (PNG, SVG, PDF); needs matplotlib")
+    parser.add_argument("--plot", metavar="FILE", help="draw the costs and speeds (PNG, SVG, PDF); needs matplotlib")
     add_engine_flags(parser)
     add_output_flags(parser)
 

@@ -38,7 +38,7 @@ def add_length_flags(parser: argparse.ArgumentParser) -> None:
         type=number(int, -1),
         default=DEFAULT_MAX_TOKENS,
         metavar="N",
-        help=f"tokens at most (default: {DEFAULT_MAX_TOKENS}; -1: until the end token or a full context)",
+        help=f"most tokens to generate (default: {DEFAULT_MAX_TOKENS}; -1: until the end token or a full context)",
     )
     group.add_argument(
         "--stop", action="append", default=[], metavar="TEXT", help="end before this text (may be repeated)"

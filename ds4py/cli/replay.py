@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Generates greedily with a drafter, then runs the same tokens through the target alone, one row at a time, and prints
     nspec             tokens that were generated
-    max_chunk         most of them in one cycle
-    worst_argmax_gap  how far a token's logit lies below the largest of its row, at worst; 0 where each is the arg max
-    at                index of the token where that is, -1 for none
+    max_chunk         the most of them in one cycle
+    worst_argmax_gap  the largest logit of a row minus the token's logit, at its greatest; 0 if every token is an arg max
+    at                index of the token with that gap, -1 for none
 and whether plain greedy decoding gives the same text. Kernels that compute a row differently alone than among others
-can turn near ties, so a small gap need not be a mistake. The exit code is 1 where the gap is above --tolerance."""
+can turn near ties, so a small gap need not be an error. The exit code is 1 if the gap is above --tolerance."""
 
 
 class Row(NamedTuple):

@@ -10,11 +10,11 @@ from ds4py.cli.options import add_command
 from ds4py.console import exits, number
 
 DESCRIPTION = """\
-Serves a device of this machine by ggml's RPC protocol; elsewhere it is --device rpc:HOST:PORT. One process is served
-at a time, and whoever comes later waits. Ctrl-C ends it.
+Serves a device of this machine by ggml's RPC protocol. Clients use it with --device rpc:HOST:PORT. It serves one
+process at a time, and later ones wait. Ctrl-C ends it.
 
-The protocol is neither encrypted nor authenticated: whoever reaches the port can read and write the device's memory.
-Keep it on this machine, which is the default, or inside a network that you trust, such as an SSH tunnel."""
+The protocol is neither encrypted nor authenticated: everybody who reaches the port can read and write the device's
+memory. Keep it on this machine, which is the default, or inside a network that you trust, such as an SSH tunnel."""
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -22,7 +22,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     parser = add_command(commands, "rpc-server", run, help="serve a device to another machine", description=DESCRIPTION)
     parser.add_argument("-H", "--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
     parser.add_argument("-p", "--port", type=number(int, 1, 65535), default=50052, metavar="N", help="default: 50052")
-    parser.add_argument("-d", "--device", default="auto", help="what is served: auto, cpu, or a device's name")
+    parser.add_argument("-d", "--device", default="auto", help="the device to serve: auto, cpu, or a device's name")
     parser.add_argument(
         "-t", "--threads", type=number(int, 1), metavar="N", help="CPU threads (default: the cores of this process)"
     )

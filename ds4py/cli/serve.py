@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Serves one model over HTTP: /v1/chat/completions, /v1/completions and /v1/responses as OpenAI's clients expect them,
 /v1/messages as Anthropic's do, /v1/models, /health and /metrics. It listens at once, and answers with 503 until the
-model is loaded. Ctrl-C cancels the running answers and ends it. Needs the extra: pip install 'ds4py[server]'."""
+model is loaded. Ctrl-C cancels the running answers and ends the server. Needs the extra: pip install 'ds4py[server]'."""
 
 KEY_VARIABLE = "DS4PY_API_KEY"
 SESSIONS = 4
@@ -45,7 +45,7 @@ def add_address_flags(parser: argparse.ArgumentParser) -> None:
         "--api-key",
         type=key,
         metavar="KEY",
-        help=f"what requests must bring (default: ${KEY_VARIABLE}; without it, nothing)",
+        help=f"key that requests must have (default: ${KEY_VARIABLE}; without it, none)",
     )
     group.add_argument(
         "--alias",
@@ -91,13 +91,15 @@ def add_limit_flags(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"conversations whose state is kept in memory (default: {SESSIONS}, and at least as many as --parallel)",
     )
-    group.add_argument("--cache-dir", metavar="DIR", help="keep the state of others on disk (default: nowhere)")
+    group.add_argument(
+        "--cache-dir", metavar="DIR", help="keep the state of further conversations on disk (default: nowhere)"
+    )
     group.add_argument(
         "--cache-size",
         type=number(float, 0),
         default=CACHE_GIB,
         metavar="GIB",
-        help=f"the most that --cache-dir may take; what was not used for longest goes (default: {CACHE_GIB})",
+        help=f"most GiB in --cache-dir; the least recently used state is removed (default: {CACHE_GIB})",
     )
 
 
