@@ -25,7 +25,7 @@ DESCRIPTION = """\
 Generates greedily with a drafter, then runs the same tokens through the target alone, one row at a time, and prints
     nspec             tokens that were generated
     max_chunk         the most of them in one cycle
-    worst_argmax_gap  the largest logit of a row minus the token's logit, at its greatest; 0 if every token is an arg max
+    worst_argmax_gap  the greatest difference of a row's largest logit and its token's; 0 if all are arg maxima
     at                index of the token with that gap, -1 for none
 and whether plain greedy decoding gives the same text. Kernels that compute a row differently alone than among others
 can turn near ties, so a small gap need not be an error. The exit code is 1 if the gap is above --tolerance."""

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Serves one model over HTTP: /v1/chat/completions, /v1/completions and /v1/responses as OpenAI's clients expect them,
 /v1/messages as Anthropic's do, /v1/models, /health and /metrics. It listens at once, and answers with 503 until the
-model is loaded. Ctrl-C cancels the running answers and ends the server. Needs the extra: pip install 'ds4py[server]'."""
+model is loaded. Ctrl-C cancels the running answers and ends the server. It needs the extra
+`server`: pip install 'ds4py[server]'."""
 
 KEY_VARIABLE = "DS4PY_API_KEY"
 SESSIONS = 4
