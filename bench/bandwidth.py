@@ -19,7 +19,7 @@ class Memory:
 
     def __init__(self, threads: int, part: int = PART) -> None:
         self.threads = threads
-        # Written to, since pages that never were are all the same page of zeros.
+        # Pages that were never written all map to one page of zeros, so this writes them.
         self.parts = [np.full(part, 1, np.uint8) for _ in range(threads)]
         self.search = ctypes.CDLL(None).memchr
         self.search.restype = ctypes.c_void_p

@@ -68,7 +68,7 @@ def measure(session: _native.Session, target: Target, args: argparse.Namespace) 
     nodes: dict[int, list[list[_native.NodeTime]]] = {rows: [] for rows in args.rows}
     for _ in range(args.rounds):
         for rows in args.rows:
-            session.verify(ids[:rows])  # the first of a shape builds its graph
+            session.verify(ids[:rows])  # the first verify of a shape builds its graph
             begin = time.perf_counter()
             session.verify(ids[:rows])
             whole[rows].append(time.perf_counter() - begin)
@@ -203,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     try:
         if args.json:
-            args.json.touch()  # a place that cannot be written to should fail before the work
+            args.json.touch()  # fail before the work if the file cannot be written
         found = run(args)
     except (ds4py.Error, OSError) as error:
         print(f"components.py: error: {error}", file=sys.stderr)

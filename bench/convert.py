@@ -33,7 +33,7 @@ CHILD = """
 import re, sys, time
 from ds4py.converter.cli import main
 
-def peak():  # what getrusage says is inherited from the parent
+def peak():  # getrusage would report a peak that is inherited from the parent
     return int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
 
 idle = peak()
@@ -84,7 +84,7 @@ def run(folder: Path, output: Path, preset: str, threads: int) -> tuple[float, f
     """Converts once. Returns wall and processor seconds, and peak and idle resident bytes."""
     flags = [".", str(output), "--preset", preset, "-q", "-t", str(threads)]
     command = [sys.executable, "-c", CHILD, *flags]
-    # Not from the source tree, whose `ds4py` folder has no native module.
+    # It runs outside the source tree, whose `ds4py` folder has no native module.
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     code, seconds, busy, peak, idle = done.stdout.split()
     if code != "0":

@@ -103,7 +103,7 @@ class Target:
         for name, size in self.by_tensor(forward):
             if part := component_of(name):
                 found[part] += size
-        head = found.pop("embedding")  # read where it is the head, too
+        head = found.pop("embedding")  # the embedding is read as a whole if it is also the head
         return found | {"head": found["head"] + head, "attention": found["attention"] + self.keys(forward)}
 
     def total(self, forward: Forward) -> float:

@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_intermixed_args(arguments)
     try:
         if args.json:
-            args.json.touch()  # a place that cannot be written to should fail before the work
+            args.json.touch()  # fail before the work if the file cannot be written
         llama = find_llama(args.llama_python)
         targets = {path: checked(path, args) for path in args.models}
         found = [compare(path, target, llama, args) for path, target in targets.items()]

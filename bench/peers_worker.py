@@ -89,7 +89,7 @@ class Llama:
         self.log = llama_cpp.llama_log_callback(lambda level, text, data: None)
         llama_cpp.llama_log_set(self.log, None)
         settings = llama_cpp.llama_model_default_params()
-        settings.n_gpu_layers = 0 if device == "cpu" else 999  # all
+        settings.n_gpu_layers = 0 if device == "cpu" else 999  # all layers
         settings.use_extra_bufts = extra_buffers
         self.model = llama_cpp.llama_model_load_from_file(path.encode(), settings)
         if not self.model:

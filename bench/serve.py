@@ -80,7 +80,7 @@ def served(*flags: str) -> Iterator[tuple[str, int]]:
     """Runs a server with a fixed width in a process of its own. Yields its URL and its process id."""
     fixed = ("--port", "0", "--draft", "dspark", "--width", "3")
     command = [sys.executable, "-m", "ds4py", "serve", *fixed, *flags]
-    # Elsewhere than in the source tree, whose ds4py has no native module.
+    # It runs outside the source tree, whose `ds4py` folder has no native module.
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tempfile.gettempdir()) as process:
         assert process.stderr is not None
         url = next((found[1] for line in process.stderr if (found := re.search(r"ready: (http://\S+)", line))), None)

@@ -54,7 +54,7 @@ def target(checkpoint: Checkpoint, path: Path, options: ConversionOptions) -> Ou
     for slot in target_slots(config):
         slices = names.target_slices(checkpoint.naming, slot)
         tensors.append(tensor(options, slot, slot.name, [checkpoint.rows(slot, part) for part in slices]))
-    for layer in range(config.hash_layers):  # these do not select by score, so a bias has no use there
+    for layer in range(config.hash_layers):  # hash layers do not choose by score, so they use no bias
         bias = Slot(f"blk.{layer}.exp_probs_b.bias", Role.VECTOR, (config.experts,))
         checkpoint.drop(names.target_slices(checkpoint.naming, bias)[0].name)
     checkpoint.require_all_used(lambda name: not STAGE.match(name))
@@ -91,7 +91,7 @@ def drafter(checkpoint: Checkpoint, path: Path, options: ConversionOptions) -> O
         **contracts.metadata(contract, config, stages, confidence=confidence),
         **provenance(options),
     }
-    if contract == Contract.DFLASH:  # the only one whose reader looks for a vocabulary
+    if contract == Contract.DFLASH:  # only its reader looks for a vocabulary
         keys |= tokenizer(checkpoint.folder, config, options.chat_template)
     return OutputFile(path, keys, tensors)
 

@@ -47,7 +47,7 @@ class Journal:
 def read(path: Path, fingerprint: str) -> set[int]:
     """Returns the complete tensors of an earlier run with this fingerprint. The set is empty if there was none."""
     done: set[int] = set()
-    # A line that was being written when the machine went down says nothing, and neither does what follows it.
+    # A crash may leave a broken line at the end. Reading stops there.
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError), path.open(encoding="utf-8") as file:
         if json.loads(file.readline())["fingerprint"] != fingerprint:
             return set()

@@ -91,7 +91,7 @@ def packable_tensors(output: OutputFile) -> list[_native.Packing]:
         (file,) = shards.plan_files(replace(output, path=Path(folder) / output.path.name))
         with file.path.open("wb") as stream:
             stream.write(file.header)
-            stream.truncate(file.size)  # a hole: it takes no room
+            stream.truncate(file.size)  # the data are a hole, which takes no space
         try:
             return _native.packing(_native.GgufFile.open(file.path), drafter=drafter)
         except FormatError as error:

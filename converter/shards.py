@@ -107,7 +107,7 @@ def header(metadata: Metadata, tensors: Sequence[Tensor], alignment: int) -> byt
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "header"
         writer = gguf.GGUFWriter(path, arch="")
-        writer.kv_data[0].clear()  # the architecture comes with the other keys, and shards have none
+        writer.kv_data[0].clear()  # the metadata have the architecture, and later shards have none
         writer.data_alignment = alignment
         for key, value in {**metadata, "general.alignment": u32(alignment)}.items():
             writer.add_key_value(key, value.value, value.kind, sub_type=value.element)

@@ -93,7 +93,7 @@ def open_locked(file: File) -> int:
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(fd), os.stat(path)):  # not renamed by one that has just finished
+        if os.path.samestat(os.fstat(fd), os.stat(path)):  # false if a run that has just finished renamed the file
             return fd
     except OSError:
         pass
@@ -128,9 +128,9 @@ def run(outputs: Sequence[OpenOutput], threads: int, progress: Progress) -> None
     done = sum(output.file.tensors[number].elements for output in outputs for number in output.done)
     todo = ((output, number, slab) for output in outputs for number, slab in output.slabs())
     pending: dict[Future[None], tuple[OpenOutput, int, Slab]] = {}
-    ready: SimpleQueue[Future[None]] = SimpleQueue()  # a slab takes milliseconds, and `wait` a good part of one
+    ready: SimpleQueue[Future[None]] = SimpleQueue()  # `wait` would be slow beside slabs of milliseconds
     notes: list[Future[None]] = []
-    # The journal waits for the disk, and nobody shall wait for the journal.
+    # The journal waits for the disk, so a thread of its own writes it.
     with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(1) as journal_thread:
         try:
             while True:
@@ -169,7 +169,7 @@ def require_space(files: Sequence[File]) -> None:
     needed: dict[Path, int] = {}
     for file in files:
         folder, path = file.path.parent, partial_path(file)
-        there = path.stat().st_blocks * 512 if path.exists() else 0  # what an earlier run left has its place already
+        there = path.stat().st_blocks * 512 if path.exists() else 0  # an earlier run has allocated these bytes
         needed[folder] = needed.get(folder, 0) + max(0, file.size - there)
     for folder, size in needed.items():
         free = shutil.disk_usage(folder).free

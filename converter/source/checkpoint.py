@@ -76,10 +76,10 @@ class Checkpoint:
         if slot.role == Role.TOKEN_MAP:
             require(entry, part.shape, ("I64", "I32"))
             return TokenMapRows(entry, self.config.experts)
-        alone = len(part.shape) == 2  # stacks of experts are stored as plain floats
-        if entry.dtype == "F8_E4M3" and alone and is_matrix(slot):
+        single = len(part.shape) == 2  # stacks of experts are always plain floats
+        if entry.dtype == "F8_E4M3" and single and is_matrix(slot):
             return self._fp8(entry, part)
-        if entry.dtype in ("I8", "U8") and alone and slot.role in EXPERTS:
+        if entry.dtype in ("I8", "U8") and single and slot.role in EXPERTS:
             return self._fp4(entry, part)
         require(entry, part.shape, tuple(FLOAT_DTYPES))
         kind, columns = FLOAT_DTYPES[entry.dtype], part.shape[-1]

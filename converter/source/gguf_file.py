@@ -95,6 +95,6 @@ def read_metadata(reader: gguf.GGUFReader) -> Metadata:
         value = entry.contents()
         if kinds[0] != Kind.ARRAY:
             found[key] = Value(value, kinds[0])
-        elif len(value):  # an empty array has no type of its elements left
+        elif len(value):  # the reader does not keep the element type of an empty array
             found[key] = Value(list(value), Kind.ARRAY, kinds[-1])
     return found

@@ -32,7 +32,7 @@ def tokenizer(folder: Path, config: ModelConfig, template: Path | None = None) -
         return {"tokenizer.ggml.model": text("none"), **special_ids(config, {})}
     try:
         return read(folder, path, config, template)
-    except (AttributeError, KeyError, TypeError) as error:  # something is not of the type that it should have
+    except (AttributeError, KeyError, TypeError) as error:  # a value of a wrong type
         raise FormatError(f"{path} or tokenizer_config.json is not built as it should be ({error})") from None
 
 
@@ -59,7 +59,7 @@ def check_splits(path: Path, found: Any) -> None:
     """Raises FormatError unless the pre-tokenizer has the rules that `PRE` stands for."""
     steps = found.get("pretokenizers", []) if isinstance(found, dict) else []
     rules = [str(step.get("pattern", {}).get("Regex")) for step in steps if step.get("type") == "Split"]
-    # The published file has line ends themselves where the rules here have their escapes.
+    # The published file has the characters of line ends, and the rules here have their escapes.
     if tuple(rule.replace("\r", r"\r").replace("\n", r"\n") for rule in rules) != SPLITS:
         raise FormatError(f"{path}: its pre-tokenizer is not DeepSeek-V4's, wanted the splits known as '{PRE}'")
 
@@ -117,6 +117,6 @@ def chat_template(folder: Path, settings: dict[str, Any], given: Path | None) ->
     if path.exists() or given is not None:
         return path.read_text(encoding="utf-8")
     found = settings.get("chat_template")
-    if isinstance(found, list):  # several by name
+    if isinstance(found, list):  # several templates by name
         found = next((each.get("template") for each in found if each.get("name") == "default"), None)
     return found if isinstance(found, str) else None

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
             with Bar("prompt", quiet=args.quiet) as bar:
 
                 def pieces() -> Iterator["Piece"]:
-                    # The prompt runs in this call, not with the first piece.
+                    # `generate` evaluates the prompt before it returns, so Ctrl-C must be caught around this call, too.
                     yield from session.generate(
                         prompt,
                         max_tokens=token_limit(args),

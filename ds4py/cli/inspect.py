@@ -136,7 +136,7 @@ def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namesp
     Raises PairError if the drafter does not fit the target.
     """
     from ds4py import _native
-    from ds4py.memory.plan import DeviceOptions, measure_files
+    from ds4py.memory import DeviceOptions, measure_files
 
     if args.drafter is not None:
         require_file(args.drafter)

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     if not is_loopback(args.host):
         note(args, f"WARNING: whoever reaches {args.host}:{args.port} can use this device and read what is on it")
     note(args, f"serving {args.device}; elsewhere: --device rpc:{args.host}:{args.port}")
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # the server is native code that never asks Python
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # native code serves and never runs Python's handler
     try:
         _native.serve_rpc(f"{args.host}:{args.port}", args.device, args.threads or _native.default_threads())
     finally:

@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         level=logging.WARNING if args.quiet else logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of clients that hang up while they are written to
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it would warn of clients that hang up during an answer
     sessions = args.sessions or max(SESSIONS, args.parallel)
     if sessions < args.parallel:
         raise exits.UsageError(f"--sessions {sessions} is less than --parallel {args.parallel}")

@@ -26,7 +26,7 @@ def prepare_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper):  # tests put other things there
+    if isinstance(sys.stdout, io.TextIOWrapper):  # tests replace it by other objects
         sys.stdout.reconfigure(errors="replace")
 
 

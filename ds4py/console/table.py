@@ -18,14 +18,14 @@ def table(rows: Sequence[Sequence[str]], *, indent: int = 2) -> str:
     return "\n".join(line(row) for row in rows)
 
 
-def size(count: int) -> str:
-    """Bytes in binary units, such as `2.58 GiB`."""
+def size(count: int, *, digits: int = 2) -> str:
+    """Formats bytes in binary units, such as `2.58 GiB`, with `digits` decimals."""
     value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if value < 1024:
-            return f"{value:.0f} B" if unit == "B" else f"{value:.2f} {unit}"
+            return f"{value:.0f} B" if unit == "B" else f"{value:.{digits}f} {unit}"
         value /= 1024
-    return f"{value:.2f} TiB"
+    return f"{value:.{digits}f} TiB"
 
 
 def quantity(count: int) -> str:

@@ -55,7 +55,7 @@ class DeviceCheck:
 def check_device(device: str) -> DeviceCheck:
     """Checks the device of this name. The check fails if it takes more than `TIME_LIMIT` seconds."""
     command = [sys.executable, "-m", "ds4py.doctor.device_check", device]
-    # The same packages as here, and not what a folder happens to be called: in a clone there is one named ds4py.
+    # The child imports the packages of this process. In a clone, the folder ds4py would hide the installed one.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
     try:
         done = subprocess.run(
@@ -94,7 +94,7 @@ def compare(device: str) -> dict[str, object]:
         milliseconds = []
         for width in WIDTHS:
             rows = proposals[:width]
-            found.verify(rows)  # the first one builds the graph
+            found.verify(rows)  # the first verify of a shape builds its graph
             begin = time.perf_counter()
             logits = np.array(found.verify(rows))
             milliseconds.append(round(1000 * (time.perf_counter() - begin), 3))

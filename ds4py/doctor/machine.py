@@ -104,7 +104,7 @@ class Machine:
         for properties in sorted(self.root.glob("sys/class/kfd/kfd/topology/nodes/*/properties")):
             found = re.search(r"^gfx_target_version (\d+)$", self.text(properties) or "", re.MULTILINE)
             if found and int(found[1]):
-                version = int(found[1])  # 110501: 11.5.1, the last two in base 16
+                version = int(found[1])  # 110501 means 11.5.1; the last two are written in base 16
                 return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
         return None
 

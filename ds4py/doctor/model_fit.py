@@ -10,7 +10,7 @@ from ds4py import _native
 from ds4py.constants import DEFAULT_CONTEXT
 from ds4py.doctor.machine import Machine
 from ds4py.errors import BackendError, RequestError
-from ds4py.memory.plan import DeviceNeed, DeviceOptions, find_plan, measure_files
+from ds4py.memory import DeviceNeed, DeviceOptions, find_plan, measure_files
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def _at(engine: Engine, depth: int, rounds: int, kv_dtype: Literal["f16", "f32"]
             _fill(session, depth)
         times: dict[int | str, list[float]] = {}
         steps = list(_steps(engine, plain, drafting))
-        for turn in range(rounds + 1):  # the first builds what the others find
+        for turn in range(rounds + 1):  # the first round builds the graphs and is not counted
             for name, step in steps:
                 seconds = _timed(step)
                 if turn:

@@ -30,7 +30,7 @@ def build(work: Path, progress: Progress, settings: Settings | None = None) -> N
     for name, step in steps:
         marker = work / f"{name}.done"
         fresh = fresh and marker.exists() and marker.read_text(encoding="utf-8") == fingerprint(chosen)
-        if not fresh:  # and so is nothing that depends on it
+        if not fresh:  # nothing that depends on it is fresh, either
             marker.unlink(missing_ok=True)
             progress(name, 0.0)
             step()

@@ -108,7 +108,7 @@ class Attention(nn.Module):
         scores = self.indexer(x.detach(), low.detach(), angles).masked_fill(~seen, HIDDEN)
         loss = self.indexer.loss(scores, (logits.detach() + mask)) if indexed else x.new_zeros(())
         if cut:
-            order = scores.detach().argsort(dim=-1, descending=True, stable=True)  # ties: the first
+            order = scores.detach().argsort(dim=-1, descending=True, stable=True)  # of ties, the first
             chosen = order[..., : self.shape.index_top_k]
             mask = mask + torch.full_like(scores, HIDDEN).scatter(-1, chosen, 0.0)[:, :, None]
         return mask, loss

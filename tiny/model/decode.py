@@ -55,7 +55,7 @@ class Decoder:
         """Returns the compressed rows so far, with a new one if a block has just become complete."""
         rows, within = divmod(self.position + 1, compressor.ratio)
         if rows and not within:
-            first = max(0, rows - 2) * compressor.ratio  # a block reads the one before it, where the ratio is 4
+            first = max(0, rows - 2) * compressor.ratio  # with a ratio of 4, a block reads the one before it
             made = compressor.pack(self.inputs[number][:, first : self.position + 1])[:, -1]
             position = torch.tensor((rows - 1) * compressor.ratio)
             angles = Angles(position, self.target.shape.rope_size, self.target.shape.compress_rope_base)

@@ -99,6 +99,6 @@ class Drafter(nn.Module):
         hidden = self.hc_head(x).view(*previous.shape, -1)
         before = F.embedding(previous, self.markov_w1)
         logits = F.linear(self.norm(hidden), target.head.weight.detach()) + before @ self.markov_w2.t()
-        # The confidence reads, and must not bend, what makes the proposals.
+        # The confidence reads the hidden state, but its gradient must not change how proposals are made.
         read = torch.cat([hidden, before], -1).detach()
         return Draft(logits, (read @ self.confidence.t()).squeeze(-1), chosen)

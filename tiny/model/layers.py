@@ -73,7 +73,7 @@ class HyperConnection(nn.Module):
         self.scale = nn.Parameter(torch.full((3,), 0.5))
         base = torch.zeros((2 + n) * n)
         base[:n] = -1.0
-        base[number % n] = 1.5  # the streams start alike, and nothing else would tell them apart
+        base[number % n] = 1.5  # streams start equal, and only this makes them differ
         base[2 * n :] = (4 * torch.eye(n)).flatten()
         self.base = nn.Parameter(base)
 

@@ -76,7 +76,7 @@ def forward(
     divergence = F.kl_div(log_q, log_p, reduction="none", log_target=True).sum(-1)
     accepted = torch.stack([overlap_at(wanted, made.logits.detach(), t) for t in CALIBRATED]).mean(0)
     confidence = F.binary_cross_entropy_with_logits(made.confidence, accepted, reduction="none")
-    share = 1.0 if late else 0.5  # of total variation, which is what acceptance is; divergence learns faster at first
+    share = 1.0 if late else 0.5  # of total variation, which equals rejection; divergence learns faster at first
     loss = divergence * (1.5 - share) + 2 * share * (1 - overlap) + CONFIDENCE_LOSS * confidence
     weights = SLOT_WEIGHT ** torch.arange(block)
     (loss.mean((0, 1)) * weights / weights.sum()).sum().backward()

@@ -108,7 +108,7 @@ def system_of(tokenizer: Tokenizer, tokens: list[int]) -> str | None:
         return None
     text = tokenizer.decode(tokens[1 : tokens.index(user)])
     if tokenizer.chat_template is not None:
-        with suppress(RequestError, FormatError):  # it knows no effort, so there are no words for one
+        with suppress(RequestError, FormatError):  # a template without efforts has no words to remove
             for level in EFFORTS:
                 text = text.removeprefix(ChatTemplate(tokenizer.chat_template).effort(level))
     return text or None
