@@ -1,11 +1,11 @@
-"""What a verify consists of, over numbers of rows: each component's time beside the bytes that it must read.
+"""Divides the time of a verify among its components, for several numbers of rows, beside the bytes that each must read.
 
 Usage: components.py MODEL.gguf [-t THREADS] [--depth 0] [--rows 1,2,3,4,5,6,16] [--rounds 7] [--skew 0] [--json FILE]
 
-The nodes of the graph run one by one, each waited for. A node belongs to the component whose weights it reads; what
-reads none goes by the nodes that it reads. What the nodes take together is more than a verify takes, which does not
-wait for each; both are printed. Times are medians over the rounds. Bytes saved are the machine's, time saved is not:
-the last table shows how both grow from the first number of rows. The JSON has times by shape and type of matrices, too.
+The nodes of the graph run one by one, and each is waited for. A node belongs to the component whose weights it reads. A
+node that reads none belongs to the component of the nodes that it reads. The nodes together take longer than a verify,
+which does not wait for each of them; both times are printed. Times are medians over the rounds. The last table shows
+how time and bytes grow from the first number of rows. The JSON also has times by shape and type of matrices.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""Speed and memory of converting, against the time that ggml's quantiser alone needs for the same rows.
+"""Measures speed and memory of converting, beside the time that ggml's quantiser alone needs for the same rows.
 
 Usage: convert.py [--size 2G] [--presets q8,q4] [--threads 2] [--rounds 3] [--folder DIR] [--output DIR]
 Makes a random checkpoint in FP8, FP4 and BF16 (kept in DIR for the next time), converts it with each preset in a child
 process, and measures the child's wall time, processor time and peak resident memory. The quantiser alone is
-ggml_quantize_chunk on values of the same tensors, from memory, on as many threads; tensors whose bytes are taken over
-count nothing there. Rounds alternate, and the best of each is taken. MB are of F32 values, 4 bytes each. A conversion
-ends when its bytes are on the disk; --output /dev/shm leaves the disk out. On a machine that does other work as well,
-processor time is the one to compare. Linux only.
+ggml_quantize_chunk on values of the same tensors, from memory, on as many threads. Tensors whose bytes are copied do
+not count there. Rounds alternate, and the best of each is taken. MB are of F32 values, 4 bytes each. A conversion ends when
+its bytes are on the disk; --output /dev/shm leaves the disk out. On a machine that does other work, compare processor
+times. Linux only.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""Tokens per second of prefill and decode against llama-cpp-python, on one GGUF, alternating in one run.
+"""Measures tokens per second of prefill and decode beside llama-cpp-python, on one GGUF file, in turns.
 
 Usage: decode.py MODEL.gguf [--threads N] [--context N] [--prompt 512] [--decode 32] [--rounds 5] [--peer PYTHON]
 Needs the extra `bench`. Each engine runs in a process of its own and waits while the other works; a round is one
 prefill and one decode of each, and the ratios are those of the medians over the rounds.
 
-On CPUs with AMX, llama-cpp-python 0.3.36 aborts on this architecture while its extra buffer types are on. They are
-left on where it survives; where it does not, it is started again without them, and the run says so.
+On CPUs with AMX, llama-cpp-python 0.3.36 may abort on this architecture while its extra buffer types are on. Then it is
+started again without them, and the run says so.
 """
 
 import argparse

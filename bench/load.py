@@ -1,8 +1,8 @@
-"""Seconds and peak anonymous memory of loading a GGUF on the CPU, with the file in the page cache.
+"""Measures seconds and peak anonymous memory of loading a GGUF on the CPU, with the file in the page cache.
 
 Usage: load.py MODEL.gguf [--rounds 3] [--context N]
 A child process imports ds4py, waits, loads, and waits again; this process reads RssAnon of the child every
-millisecond. What counts is the growth from before the load to the peak in it. With --context a session is opened
+millisecond. The result is the growth from before the load to the peak during it. With --context a session is opened
 after the load, and its growth is shown apart. Linux only.
 """
 

@@ -1,10 +1,10 @@
-"""Verifies of a few rows, and prompts, beside llama.cpp and beside what the memory allows.
+"""Measures verifies of a few rows, and prompts, beside llama.cpp and beside what the memory allows.
 
 Usage: peers.py MODEL.gguf... [-t THREADS] [--depth 4096] [--prompts 512,2048] [--rows 6] [--rounds 7] [--skew 0]
                 [--device cpu] [--llama-python PYTHON] [--json FILE]
 
 Both engines have the same file, threads and ids, each in a process of its own. They take turns at every work of every
-round, and never compute at the same time; who begins changes from round to round. Times are medians over the rounds.
+round, and never compute at the same time. The one that begins changes from round to round. Times are medians.
 The memory's bandwidth is measured in every round, too. The bytes limit of a work is the time in which the memory gives
 what the work must read: dense weights once, the union of the experts that its rows chose once, the keys before them.
 The union is counted by running the same rows node by node; for prompts it is what chance has.

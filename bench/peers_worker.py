@@ -1,12 +1,12 @@
-"""One engine of `peers.py` in a process of its own.
+"""Runs one engine of `peers.py` in a process of its own.
 
 Usage: peers_worker.py ours|llama MODEL DEVICE THREADS DEPTH CONTEXT [--no-extra-buffers]
 When the model is loaded it answers {"vocab": N, "about": TEXT}, and then each request:
 {"fill": [ids]} puts these into the state that verifies at DEPTH start from: {};
 {"verify": [ids], "depth": 0 or DEPTH} and {"prefill": [ids]}: {"seconds": S};
 {"experts": [ids], "depth": ...}: {"experts": {tensor: distinct experts that the rows read}}, which only ours knows.
-The time is that until the logits are there: of every row of a verify, of a prompt's last token. A verify runs twice and
-the second time counts, since an engine may keep the graph of the latest size alone. Going back is not in it.
+The time ends when the logits are there: those of every row of a verify, or of a prompt's last token. A verify runs
+twice, and the second time counts, because an engine may keep the graph of the latest size only. Going back is not counted.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
-"""Milliseconds of one accept step over k + 1 rows of logits, by rule, policy and form of q.
+"""Measures one accept step over k + 1 rows of logits in milliseconds, by rule, policy and form of q.
 
 Usage: sampling.py [--rows 6] [--vocab 129280] [--shortlist 512] [--steps 200]
-Logits are peaked as a language model's are; q is formed from logits near to them. The steps measured are those in
-which every row is looked at: all proposals stand. One thread.
+Logits are peaked like those of a language model, and q is formed from logits near to them. In the measured steps every
+proposal is accepted, so every row is read. One thread.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""How the server holds up: clients that ask at once, many of which leave before they have their answer.
+"""Loads the server with clients that ask at once, many of which leave before they have their answer.
 
 Usage: serve.py [-m TARGET.gguf -md DRAFTER.gguf] [--requests 200] [--warm 300] [--clients 8] [--parallel 2]
                 [--cut 0.33] [-n 48] [--seed 1] [--json FILE]
-Starts `ds4py serve` on a free port, asks each prompt alone, and then all clients ask at once, greedily and with a fixed
+Starts `ds4py serve` on a free port and asks each prompt alone. Then all clients ask at once, greedily and with a fixed
 width. The first client has four connections, the others one each. A share of the requests is cut off at a random moment
-of the time that the request takes alone. Requests before those that count fill the sessions' caches of graphs. Reported
-are answers that differ from those asked alone, how much the server's anonymous memory grew from the second quarter of
+of the time that the request takes alone. Requests of the warm-up fill the sessions' caches of graphs. The report has
+the answers that differ from those asked alone, the growth of the server's anonymous memory from the second quarter of
 the requests to the last (Linux), and times to the first token. Without -m it serves the embedded pair.
 """
 
@@ -27,7 +27,7 @@ from statistics import fmean
 from arguments import position, positive, share
 from machine import print_header
 from prompts import CODE, PROSE
-from serve_load import LoadReport, load_server, measure_baseline, plan_requests
+from serve_load import Load, LoadReport, measure_baseline, plan_requests, run_requests
 
 from ds4py import data
 
@@ -46,9 +46,9 @@ def main() -> None:
         baselines = [measure_baseline(url, prompt, args.n) for prompt in prompts]
         rng = random.Random(args.seed)
         requests = args.warm + args.requests
-        jobs = plan_requests(requests, clients=args.clients, prompts=len(prompts), cut=args.cut, rng=rng)
-        load_server(url, pid, prompts, baselines, jobs[: args.warm], args.n)
-        report = load_server(url, pid, prompts, baselines, jobs[args.warm :], args.n)
+        planned = plan_requests(requests, clients=args.clients, prompts=len(prompts), cut=args.cut, rng=rng)
+        run_requests(Load(url, pid, prompts, baselines, args.n), planned[: args.warm])
+        report = run_requests(Load(url, pid, prompts, baselines, args.n), planned[args.warm :])
     show(report)
     if args.json:
         Path(args.json).write_text(json.dumps(asdict(report)))

@@ -120,61 +120,73 @@ def ask(url: str, prompt: str, n: int, *, stream: bool, client: int) -> tuple[st
     return "".join(parts), first
 
 
-def ask_and_leave(url: str, prompt: str, n: int, job: PlannedRequest, seconds: float) -> None:
+def ask_and_leave(url: str, prompt: str, n: int, planned: PlannedRequest, seconds: float) -> None:
     """Sends a request, waits, and hangs up without reading the answer."""
     connection = connect(url)
-    connection.request("POST", PATH, body(prompt, n, job.stream), headers(job.client))
+    connection.request("POST", PATH, body(prompt, n, planned.stream), headers(planned.client))
     time.sleep(seconds)
     assert isinstance(connection.sock, socket.socket)
     connection.sock.close()
 
 
-def load_server(
-    url: str, pid: int, prompts: Sequence[str], baselines: Sequence[Baseline], jobs: Sequence[PlannedRequest], n: int
-) -> LoadReport:
-    """Runs the requests of each client in order. The first client makes four at a time, the others one."""
-    report, lock = LoadReport(), threading.Lock()
-    queues = {job.client: deque(each for each in jobs if each.client == job.client) for job in jobs}
+class Load:
+    """Runs planned requests against a server, and reports their answers."""
 
-    def work(queue: "deque[PlannedRequest]") -> None:
+    def __init__(self, url: str, pid: int, prompts: Sequence[str], baselines: Sequence[Baseline], n: int) -> None:
+        self.report = LoadReport()
+        self._url, self._pid, self._n = url, pid, n
+        self._prompts, self._baselines = prompts, baselines
+        self._lock = threading.Lock()
+
+    def run(self, queue: "deque[PlannedRequest]") -> None:
+        """Makes the requests of a queue, which several threads may share, until it is empty."""
         while True:
             try:
-                job = queue.popleft()
+                planned = queue.popleft()
             except IndexError:
                 return
-            run(job)
-
-    def run(job: PlannedRequest) -> None:
-        prompt, expected = prompts[job.prompt], baselines[job.prompt]
-        try:
-            if job.cut is not None:
-                ask_and_leave(url, prompt, n, job, job.cut * expected.seconds)
-                text, first = None, None
+            try:
+                text, first = self._ask(planned)
+            except (OSError, http.client.HTTPException) as error:
+                with self._lock:
+                    self.report.failed.append(repr(error))
             else:
-                text, first = ask(url, prompt, n, stream=job.stream, client=job.client)
-        except (OSError, http.client.HTTPException) as error:
-            with lock:
-                report.failed.append(repr(error))
-            return
-        with lock:
-            report.memory.append(anonymous_bytes(pid))
-            if text is None:
-                report.cut += 1
-                return
-            report.finished += 1
-            report.wrong += text != expected.text
-            if first is not None:
-                report.first_token.setdefault(job.client, []).append(first)
+                with self._lock:
+                    self._record(planned, text, first)
 
+    def _ask(self, planned: PlannedRequest) -> tuple[str | None, float | None]:
+        """Makes one request. Returns its text and the seconds to its first token, or None if it was cut off."""
+        prompt = self._prompts[planned.prompt]
+        if planned.cut is None:
+            return ask(self._url, prompt, self._n, stream=planned.stream, client=planned.client)
+        seconds = planned.cut * self._baselines[planned.prompt].seconds
+        ask_and_leave(self._url, prompt, self._n, planned, seconds)
+        return None, None
+
+    def _record(self, planned: PlannedRequest, text: str | None, first: float | None) -> None:
+        self.report.memory.append(anonymous_bytes(self._pid))
+        if text is None:
+            self.report.cut += 1
+            return
+        self.report.finished += 1
+        self.report.wrong += text != self._baselines[planned.prompt].text
+        if first is not None:
+            self.report.first_token.setdefault(planned.client, []).append(first)
+
+
+def run_requests(load: Load, requests: Sequence[PlannedRequest]) -> LoadReport:
+    """Runs the requests of each client in order. The first client makes four at a time, the others one."""
+    clients = {each.client for each in requests}
+    queues = {client: deque(each for each in requests if each.client == client) for client in clients}
     started = time.perf_counter()
     workers = [queue for client, queue in queues.items() for _ in range(4 if client == 0 else 1)]
-    threads = [threading.Thread(target=work, args=(queue,)) for queue in workers]
+    threads = [threading.Thread(target=load.run, args=(queue,)) for queue in workers]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    report.seconds = time.perf_counter() - started
-    return report
+    load.report.seconds = time.perf_counter() - started
+    return load.report
 
 
 def anonymous_bytes(pid: int) -> int:

@@ -1,4 +1,4 @@
-"""One engine in a process of its own, driven by lines of JSON: the two engines' ggml libraries must not meet.
+"""Runs one engine in a process of its own, driven by lines of JSON, because two ggml libraries cannot share a process.
 
 Usage: worker.py ours|peer MODEL THREADS CONTEXT [--no-extra-buffers]
 It answers `{"vocab": N}` when the model is loaded, then each request `{"prompt": [ids], "decode": [ids]}` with

@@ -176,7 +176,7 @@ def confidence_width(checkpoint: Checkpoint) -> int | None:
     assert config.dspark is not None
     if not checkpoint.has(name):
         return None
-    width = checkpoint.entry(name).shape[-1:]
+    width = checkpoint.stored_tensor(name).shape[-1:]
     return config.hidden if width == (config.hidden,) else config.hidden + config.dspark.rank
 
 

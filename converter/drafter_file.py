@@ -34,7 +34,7 @@ ALIASES = {
 }  # fmt: skip
 """Keys that mean the same in different files. `{arch}` stands for the architecture of the file."""
 
-COPIES = {
+KEYS_OF_SHAPES = {
     "embedding_length": "hidden", "attention.head_count": "heads", "attention.key_length": "head_size",
     "attention.q_lora_rank": "query_rank", "attention.output_group_count": "output_groups",
     "attention.output_lora_rank": "output_rank", "expert_count": "experts",
@@ -153,12 +153,12 @@ def check_tensors(
             raise file_error(
                 source, f"tensor '{name}' ({slot.role.value}) is of type {found.kind.name}, which cannot be used"
             )
-    extra = [name for inner, name in names.items() if inner not in wanted and inner not in OPTIONAL]
+    extra = [name for inner, name in names.items() if inner not in wanted and inner not in OPTIONAL_TENSORS]
     if extra:
         raise file_error(source, f"tensor '{extra[0]}' has no place in a drafter of contract {contract.value}")
 
 
-OPTIONAL = ("token_embd.weight", "output.weight")
+OPTIONAL_TENSORS = ("token_embd.weight", "output.weight")
 """Tensors of the target that llama.cpp's files may contain."""
 
 
@@ -174,7 +174,7 @@ def check_keys(source: GgufSource, shape: ModelConfig, stages: int) -> None:
         for key in keys_of(source, concept):
             if source.value(key) != wanted:
                 raise file_error(source, f"key '{key}' is {source.value(key)}, but the tensors say {wanted}")
-    for suffix, attribute in COPIES.items():
+    for suffix, attribute in KEYS_OF_SHAPES.items():
         key = f"{source.architecture()}.{suffix}"
         found, wanted = source.value(key), getattr(shape, attribute)
         # A file that took over its target's metadata speaks of the target there.

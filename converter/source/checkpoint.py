@@ -59,7 +59,7 @@ class Checkpoint:
         """Tells whether a tensor exists."""
         return name in self._file_of
 
-    def entry(self, name: str) -> StoredTensor:
+    def stored_tensor(self, name: str) -> StoredTensor:
         """Returns the description of a tensor, and marks the tensor as used."""
         file = self._file_of.get(name)
         if file is None:
@@ -72,7 +72,7 @@ class Checkpoint:
 
     def rows(self, slot: Slot, part: TensorSlice) -> Rows:
         """Returns one matrix of a slot. Raises FormatError if it contradicts the configuration."""
-        entry = self.entry(part.name)
+        entry = self.stored_tensor(part.name)
         if slot.role == Role.TOKEN_MAP:
             require(entry, part.shape, ("I64", "I32"))
             return TokenMapRows(entry, self.config.experts)
@@ -127,7 +127,7 @@ class Checkpoint:
             raise FormatError(
                 f"{self.folder}: tensor '{names[0]}' is missing, wanted the scale of '{weight.name}' ({weight.dtype})"
             )
-        return self.entry(name)
+        return self.stored_tensor(name)
 
     def _read_index(self) -> dict[str, str]:
         path = self.folder / INDEX

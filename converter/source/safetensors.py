@@ -92,11 +92,11 @@ def parse(path: Path, shard: Shard, text: bytes, start: int) -> list[StoredTenso
     if not isinstance(header, dict):
         raise FormatError(f"{path}: the header is not a JSON object")
     header.pop("__metadata__", None)
-    entries = [entry(path, shard, name, value, start) for name, value in header.items()]
+    entries = [parse_tensor(path, shard, name, value, start) for name, value in header.items()]
     return sorted(entries, key=lambda each: each.offset)
 
 
-def entry(path: Path, shard: Shard, name: str, value: Any, start: int) -> StoredTensor:
+def parse_tensor(path: Path, shard: Shard, name: str, value: Any, start: int) -> StoredTensor:
     """Checks and returns the description of one tensor."""
     try:
         dtype, shape, (begin, end) = value["dtype"], value["shape"], value["data_offsets"]

@@ -68,7 +68,12 @@ def run(args: argparse.Namespace) -> int:
         try:
             conversation.check()
             done = converse(
-                entered(args, conversation), conversation, Commands(conversation, args), AnswerPrinter(), args, sampling
+                input_messages(args, conversation),
+                conversation,
+                Commands(conversation, args),
+                AnswerPrinter(),
+                args,
+                sampling,
             )
         finally:
             conversation.session.close()
@@ -80,7 +85,7 @@ def at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def entered(args: argparse.Namespace, conversation: "Conversation") -> Iterable[str]:
+def input_messages(args: argparse.Namespace, conversation: "Conversation") -> Iterable[str]:
     """Yields the user's messages, from the keyboard at a terminal and else from the lines of standard input."""
     if at_terminal():
         from ds4py.cli.repl.keyboard import messages

@@ -62,16 +62,22 @@ def open_engine(
         )
     for warning in caught:
         note(args, str(warning.message))
+    note_engine(args, engine, drafter)
+    return engine
+
+
+def note_engine(args: argparse.Namespace, engine: "Engine", drafter: str | None) -> None:
+    """Prints the model, the devices that it is on, its notes, and its drafter."""
     if not engine.embedded:
-        place = (
-            f"device {engine.placement}, threads {engine.threads}{nodes_note(engine.nodes, engine.spread_over_nodes)}"
+        nodes = nodes_note(engine.nodes, engine.spread_over_nodes)
+        note(
+            args,
+            f"model {engine.name} ({engine.path}), device {engine.placement}, threads {engine.threads}{nodes}",
         )
-        note(args, f"model {engine.name} ({engine.path}), {place}")
     for each in engine.notes:
         note(args, each)
     if engine.drafter is not None:
         note(args, f"drafter: {engine.drafter}" + (f" ({drafter})" if drafter else ""))
-    return engine
 
 
 def model_facts(engine: "Engine") -> dict[str, Any]:
