@@ -6,7 +6,8 @@ When the model is loaded it answers {"vocab": N, "about": TEXT}, and then each r
 {"verify": [ids], "depth": 0 or DEPTH} and {"prefill": [ids]}: {"seconds": S};
 {"experts": [ids], "depth": ...}: {"experts": {tensor: distinct experts that the rows read}}, which only ours knows.
 The time ends when the logits are there: those of every row of a verify, or of a prompt's last token. A verify runs
-twice, and the second time counts, because an engine may keep the graph of the latest size only. Going back is not counted.
+twice, and the second time counts, because an engine may keep the graph of the latest size only. Going back
+is not counted.
 """
 
 import ctypes
