@@ -5,8 +5,8 @@ Makes a random checkpoint in FP8, FP4 and BF16 (kept in DIR for the next time), 
 process, and measures the child's wall time, processor time and peak resident memory. The quantiser alone is
 ggml_quantize_chunk on values of the same tensors, from memory, on as many threads. Tensors whose bytes are copied do
 not count there. Rounds alternate, and the best of each is taken. MB are of F32 values, 4 bytes each. A conversion ends
-when its bytes are on the disk; --output /dev/shm leaves the disk out. On a machine that does other work, compare processor
-times. Linux only.
+when its bytes are on the disk; --output /dev/shm leaves the disk out. On a machine that does other work, compare
+processor times. Linux only.
 """
 
 import argparse
