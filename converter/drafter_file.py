@@ -7,32 +7,17 @@ from dataclasses import dataclass
 
 from ds4py import _native
 from ds4py.constants import MAX_ROWS
-from ds4py.errors import FormatError
 
 from . import quantise
 from .contracts import Contract, canonical, name_in, recognise_contract
+from .drafter_keys import file_error, integer, keys_of, read_taps
 from .quantise import FLOATS
 from .roles import Role, drafter_slots
 from .source.config import DSpark, ModelConfig
 from .source.gguf_file import GgufSource
 
-MAX_STAGES = MAX_TAPS = 8
+MAX_STAGES = 8
 STREAMS = 4
-
-ALIASES = {
-    "block": ("dflash.block_size", "{arch}.dflash.block_size", "deepseek4.dspark.block_size",
-              "deepseek4.dspark_block_size", "dspark.block_size"),
-    "noise": ("tokenizer.ggml.mask_token_id", "{arch}.dflash.mask_token_id", "deepseek4.dspark.noise_token_id",
-              "deepseek4.dspark_noise_token_id", "dspark.noise_token_id"),
-    "rank": ("{arch}.dflash.dspark.markov_rank", "deepseek4.dspark.markov_rank", "deepseek4.dspark_markov_rank",
-             "dspark.markov_rank"),
-    "stages": ("dflash.block_count", "{arch}.block_count", "dspark.stage_count", "dspark.n_layers",
-               "deepseek4.dspark.n_mtp_layers", "deepseek4.dspark.layer_count"),
-    "taps": ("dflash.target_layers", "{arch}.dflash.capture_layer_ids", "{arch}.dflash.target_layer_ids",
-             "dspark.target_layer_ids", "deepseek4.dspark.target_layer_ids", "deepseek4.dspark.target_layers",
-             "deepseek4.dspark_target_layer_ids"),
-}  # fmt: skip
-"""Keys that mean the same in different files. `{arch}` stands for the architecture of the file."""
 
 KEYS_OF_SHAPES = {
     "embedding_length": "hidden", "attention.head_count": "heads", "attention.key_length": "head_size",
@@ -182,48 +167,6 @@ def check_keys(source: GgufSource, shape: ModelConfig, stages: int) -> None:
             raise file_error(source, f"key '{key}' is {found}, but the tensors say {wanted}")
 
 
-def read_taps(source: GgufSource) -> tuple[int, ...]:
-    """Returns the tapped target layers, counted from 0 by their outputs."""
-    for key in keys_of(source, "taps"):
-        value = source.value(key)
-        if isinstance(value, list) and all(type(each) is int for each in value):
-            return checked_taps(source, key, [each - (key == "dflash.target_layers") for each in value])
-    key = "deepseek4.dspark.target_layer_ids"
-    scalars = [source.value(f"{key}.{place}") for place in range(MAX_TAPS)]
-    found = [each for each in scalars if isinstance(each, int)]
-    if not found:
-        raise file_error(
-            source, "no key says which target layers it taps (" + ", ".join(ALIASES["taps"][:1]) + ", ...)"
-        )
-    return checked_taps(source, key, found)
-
-
-def checked_taps(source: GgufSource, key: str, taps: list[int]) -> tuple[int, ...]:
-    """Returns the taps as a tuple. Raises FormatError unless they ascend from 0 or more."""
-    if taps != sorted(set(taps)) or taps[0] < 0 or len(taps) > MAX_TAPS:
-        raise file_error(source, f"key '{key}' means the layers {taps}, wanted up to {MAX_TAPS} in ascending order")
-    return tuple(taps)
-
-
-def keys_of(source: GgufSource, concept: str) -> list[str]:
-    """Returns the keys of this file that mean a concept. The first of them decides."""
-    keys = (key.format(arch=source.architecture()) for key in ALIASES[concept])
-    return [key for key in keys if source.value(key) is not None]
-
-
-def integer(source: GgufSource, concept: str) -> int:
-    """Returns the number of a concept. Raises FormatError if it is missing.
-
-    There is no default, because a drafter with a wrong number seems to work but drafts badly.
-    """
-    for key in keys_of(source, concept):
-        value = source.value(key)
-        if type(value) is not int:
-            raise file_error(source, f"key '{key}' is {value!r}, wanted a whole number")
-        return value
-    raise file_error(source, f"no key gives the {concept} ({ALIASES[concept][0]}, {ALIASES[concept][-1]}, ...)")
-
-
 def dimension(source: GgufSource, names: dict[str, str], name: str, axis: int) -> int:
     """Returns one size of a tensor. Raises FormatError if the tensor is missing or has too few dimensions."""
     if name not in names:
@@ -250,8 +193,3 @@ def mismatches(found: DrafterFile, target: _native.Hyperparameters) -> list[str]
     if found.taps[-1] >= target.layers:
         wrong.append(f"taps layer {found.taps[-1]}, target has {target.layers} layers")
     return wrong
-
-
-def file_error(source: GgufSource, text: str) -> FormatError:
-    """Makes an error that names the file."""
-    return FormatError(f"{source.paths[0]}: {text}")
