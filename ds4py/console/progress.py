@@ -1,4 +1,4 @@
-"""Progress bars for people: on standard error, only on a terminal, only for work that takes a while."""
+"""Shows progress bars on standard error, on a terminal only, and only for work that takes a while."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ PATIENCE = 0.5
 
 
 class Bar:
-    """A context manager whose `update(done, total)` draws a bar; it is gone from the screen on exit."""
+    """A progress bar as a context manager. `update(done, total)` draws it, and leaving the context removes it."""
 
     def __init__(self, label: str, *, quiet: bool = False) -> None:
         self._label = label
@@ -32,7 +32,7 @@ class Bar:
         self.close()
 
     def close(self) -> None:
-        """Takes the bar off the screen for good; safe to call again."""
+        """Removes the bar from the screen for good. Further calls do nothing."""
         self._enabled = False
         if self._progress is not None:
             self._progress.stop()

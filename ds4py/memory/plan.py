@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ds4py import _native
+from ds4py.console import size
 from ds4py.errors import BackendError
 
 PARTS = ("weights", "experts", "packed", "state", "scratch", "drafter")
@@ -62,8 +63,9 @@ class DeviceNeed:
     def __str__(self) -> str:
         """Such as `CUDA0: needs 9.0 GiB (weights 8.0 GiB, state 1.0 GiB), has 8.5 GiB free`."""
         counted = HOST_PARTS if self.host else PARTS
-        parts = [f"{NAMES.get(part, part)} {in_words(self.parts[part])}" for part in counted if self.parts[part]]
-        return f"{self.device}: needs {in_words(self.needed)} ({', '.join(parts)}), has {in_words(self.available)} free"
+        parts = [f"{NAMES.get(part, part)} {size(self.parts[part], digits=1)}" for part in counted if self.parts[part]]
+        needed, free = size(self.needed, digits=1), size(self.available, digits=1)
+        return f"{self.device}: needs {needed} ({', '.join(parts)}), has {free} free"
 
 
 Measure = Callable[[DeviceOptions], Sequence[DeviceNeed]]
@@ -138,7 +140,7 @@ def _notes(wanted: DeviceOptions, needs: Sequence[DeviceNeed]) -> Iterable[str]:
         yield DEAR_ROWS
     for need in needs:
         if need.host and not need.repacks:
-            copies, left = in_words(need.parts["packed"]), in_words(need.available - need.needed)
+            copies, left = size(need.parts["packed"], digits=1), size(need.available - need.needed, digits=1)
             yield f"weights are used as they lie in the file: copies for the kernels take {copies}, {left} are left"
 
 
@@ -194,11 +196,6 @@ def _said(needs: Sequence[DeviceNeed], smaller: DeviceOptions) -> str:
         else f"routed experts of {smaller.cpu_moe} layers stay on the CPU"
     )
     return f"{short}: {what}"
-
-
-def in_words(size: int) -> str:
-    """A size in GiB or MiB."""
-    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.1f} MiB"
 
 
 def others_with(files: Iterable[str], proc: Path = Path("/proc")) -> list[int]:

@@ -9,9 +9,9 @@ import pytest
 
 from ds4py import Engine, RequestError
 from ds4py.cli import main
-from ds4py.profile import Depth, measure
+from ds4py.profile import DepthCosts, measure
 
-PUBLISHED = Depth(0, (73.7, 96.6, 116.2, 133.8, 150.0, 159.4), 55.6, 23.6)
+PUBLISHED = DepthCosts(0, (73.7, 96.6, 116.2, 133.8, 150.0, 159.4), 55.6, 23.6)
 
 Capture = pytest.CaptureFixture[str]
 
@@ -28,7 +28,7 @@ class TestOutlook:
         assert PUBLISHED.speed(0.7) == (0, pytest.approx(1000 / 55.6))  # 16.09 with a width of 3
 
     def test_without_a_drafter_proposals_are_free(self) -> None:
-        depth = Depth(0, (50.0, 55.0, 60.0), 50.0, None)
+        depth = DepthCosts(0, (50.0, 55.0, 60.0), 50.0, None)
         assert depth.break_even == pytest.approx([0.1, 0.170], abs=0.001)
         assert depth.speed(0.05)[0] == 0 and depth.speed(0.5)[0] == 2
 

@@ -214,8 +214,8 @@ DAMAGE: dict[str, tuple[Callable[[Metadata], Metadata], str]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_keys_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     change, message = DAMAGE[damage]
-    made = packing.keys
-    monkeypatch.setattr(packing, "keys", lambda *parts: change({**made(*parts)}))
+    made = packing.packed_keys
+    monkeypatch.setattr(packing, "packed_keys", lambda *parts: change({**made(*parts)}))
     path = pack(TARGET, tmp_path)
     with pytest.raises(FormatError, match=message):
         _native.GgufFile.open(path)
@@ -231,7 +231,7 @@ OTHERWISE = {
 @pytest.mark.parametrize("what", OTHERWISE)
 def test_packed_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     name, kind, count, message = OTHERWISE[what]
-    listed = packing.packing
+    listed = packing.packable_tensors
 
     def wrong(output: Any) -> list[Any]:
         shape = next(tensor.shape for tensor in output.tensors if tensor.name == name)
@@ -239,7 +239,7 @@ def test_packed_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what:
         bad = SimpleNamespace(name=name, type=kind, count=count, bytes=rows * shape[1] * (2 if kind else 4))
         return [*(each for each in listed(output) if each.name != name), bad]
 
-    monkeypatch.setattr(packing, "packing", wrong)
+    monkeypatch.setattr(packing, "packable_tensors", wrong)
     path = pack(TARGET, tmp_path, "--type", "blk.0.hc_attn_fn=F16")
     with pytest.raises(FormatError, match=message):
         _native.Model.load(str(path), device="cpu")

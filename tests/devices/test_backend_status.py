@@ -1,4 +1,4 @@
-"""The table of levels of proof, and what is said of a device that nobody has run on."""
+"""The table of backend status, and the note on a device that nobody has run on."""
 
 from __future__ import annotations
 
