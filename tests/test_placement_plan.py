@@ -17,7 +17,7 @@ from test_cli import cli  # noqa: F401
 import ds4py.runtime.loading
 from ds4py import Engine, _native
 from ds4py.errors import BackendError
-from ds4py.memory.plan import (
+from ds4py.memory import (
     DEVICE_RESERVE,
     DeviceNeed,
     DeviceOptions,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ds4py.cli.model import require_file
-from ds4py.cli.options import add_command, add_placement_flags, placement_arguments
+from ds4py.cli.options import add_command, add_device_map_flags, device_map_arguments
 from ds4py.cli.roles import role
 from ds4py.console import exits, number, quantity, size, table
 
@@ -61,7 +61,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     )
     parser.add_argument("--kv-dtype", choices=("f16", "f32"), default="f16", help="for the memory needed")
     parser.add_argument("-md", "--drafter", metavar="FILE", help="for the memory needed: a drafter of the target FILE")
-    add_placement_flags(parser.add_argument_group("placement", "for the memory needed"))
+    add_device_map_flags(parser.add_argument_group("placement", "for the memory needed"))
     parser.add_argument("--tensors", action="store_true", help="list every tensor")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
@@ -124,12 +124,12 @@ def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> dict[
 def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namespace) -> dict[str, Any]:
     """What each device would hold, and whether that is possible. Raises PairError where a drafter does not fit."""
     from ds4py import _native
-    from ds4py.memory.plan import DeviceOptions, measure_files
+    from ds4py.memory import DeviceOptions, measure_files
 
     if args.drafter is not None:
         require_file(args.drafter)
     drafter = None if args.drafter is None else _native.GgufFile.open(args.drafter)
-    chosen = placement_arguments(args)
+    chosen = device_map_arguments(args)
     experts = layers if chosen["cpu_moe"] == "all" else chosen["cpu_moe"]
     measure = measure_files(file, drafter, kv_dtype=args.kv_dtype)
     needs = measure(DeviceOptions(chosen["device"], chosen["split"], experts, args.context))
@@ -231,7 +231,7 @@ def in_words(value: object) -> str:
 
 def memory_section(memory: dict[str, Any]) -> str:
     """Memory needed to run, by device and part."""
-    from ds4py.memory.plan import NAMES, PARTS
+    from ds4py.memory import NAMES, PARTS
 
     sections = [f"memory at a context of {memory['context']} with {memory['kv_dtype'].upper()} KV, counted from sizes"]
     for device in memory["devices"]:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ds4py.cli.options import placement_arguments
+from ds4py.cli.options import device_map_arguments
 from ds4py.console import Bar, UsageError, exits
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def open_engine(
         engine = ds4py.Engine(
             path,
             drafter=drafter,
-            **placement_arguments(args),
+            **device_map_arguments(args),
             context=getattr(args, "context", None),
             threads=args.threads,
             repack=not args.no_repack,

@@ -96,14 +96,14 @@ def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str | Non
         metavar="N",
         help="CPU threads (default: the physical cores that others leave free)",
     )
-    add_placement_flags(group)
+    add_device_map_flags(group)
     group.add_argument(
         "--no-repack", action="store_true", help="use the weights as they lie: starts sooner, runs slower (CPU)"
     )
     group.add_argument("--kv-dtype", choices=("f16", "f32"), default="f16", help="type of the KV state (default: f16)")
 
 
-def add_placement_flags(parser: "argparse._ActionsContainer") -> None:
+def add_device_map_flags(parser: "argparse._ActionsContainer") -> None:
     """Adds the devices, and what goes where."""
     parser.add_argument(
         "--device",
@@ -126,7 +126,7 @@ def add_placement_flags(parser: "argparse._ActionsContainer") -> None:
     )
 
 
-def placement_arguments(args: argparse.Namespace) -> dict[str, Any]:
+def device_map_arguments(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments of `Engine` that these flags stand for."""
     return {"device": args.device, "split": args.split, "cpu_moe": "all" if args.cpu_moe else args.n_cpu_moe}
 

@@ -9,7 +9,7 @@ from typing import Any
 from ds4py import _native
 from ds4py.doctor.machine import Machine
 from ds4py.errors import BackendError, RequestError
-from ds4py.memory.plan import DeviceNeed, DeviceOptions, find_plan, measure_files
+from ds4py.memory import DeviceNeed, DeviceOptions, find_plan, measure_files
 
 DEFAULT_CONTEXT = 8192
 
