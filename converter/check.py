@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ds4py import _native
 from ds4py.errors import FormatError, PairError
+from ds4py.json_types import Json
 from ds4py.tokenizer import Tokenizer
 
 from . import drafter_file
@@ -24,7 +24,7 @@ class Verdict:
     """A file that is sound: what it is, and what is odd about it all the same."""
 
     kind: str
-    facts: dict[str, Any]
+    facts: Json
     warnings: list[str] = field(default_factory=list)
 
 
@@ -95,7 +95,7 @@ def coarse(source: GgufSource, roles: dict[str, Role | None]) -> list[str]:
     ]
 
 
-def common(source: GgufSource) -> dict[str, Any]:
+def common(source: GgufSource) -> Json:
     """What is told of every file."""
     kinds: dict[str, int] = {}
     for tensor in source.tensors.values():

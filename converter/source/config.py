@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ds4py.errors import FormatError
+from ds4py.json_types import Json
 
 RATIOS = {"sliding_attention": 0, "compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
 """transformers' names of the kinds of layers, and their compression ratios."""
@@ -122,7 +123,7 @@ class Keys:
             raise self.fail(key, json.dumps(wanted))
 
 
-def load(path: Path) -> dict[str, Any]:
+def load(path: Path) -> Json:
     """A JSON object. Raises FormatError naming the file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -235,7 +236,7 @@ def hash_layers(keys: Keys, layers: int) -> int:
     return count
 
 
-def rotary(keys: Keys) -> dict[str, Any]:
+def rotary(keys: Keys) -> Json:
     """Bases of plain and compressed layers, and YaRN; transformers nests them in `rope_parameters`."""
     nested = keys.part("rope_parameters")
     if "main" not in nested.values:

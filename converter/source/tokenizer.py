@@ -8,6 +8,7 @@ from typing import Any
 from gguf import GGUFValueType as Kind
 
 from ds4py.errors import FormatError
+from ds4py.json_types import Json
 from ds4py.tokenizer.encoder import SPLITS
 from ds4py.tokenizer.vocabulary import TokenType
 
@@ -63,7 +64,7 @@ def check_splits(path: Path, found: Any) -> None:
         raise FormatError(f"{path}: its pre-tokenizer is not DeepSeek-V4's, wanted the splits known as '{PRE}'")
 
 
-def vocabulary(path: Path, found: dict[str, Any], size: int) -> tuple[list[str], list[int]]:
+def vocabulary(path: Path, found: Json, size: int) -> tuple[list[str], list[int]]:
     """Tokens by id and their types; ids that no token has are filled up, as the embedding has rows for them."""
     tokens, types = [f"[PAD{place}]" for place in range(size)], [int(TokenType.UNUSED)] * size
     model, added = found["model"]["vocab"], found.get("added_tokens", [])
@@ -76,7 +77,7 @@ def vocabulary(path: Path, found: dict[str, Any], size: int) -> tuple[list[str],
     return tokens, types
 
 
-def added_type(token: dict[str, Any]) -> TokenType:
+def added_type(token: Json) -> TokenType:
     """Control for the tokens that structure a text; the flag alone misses role markers, so the look counts as well."""
     content = token["content"]
     markers = (("<｜", "｜>"), ("<|", "|>"))
@@ -84,7 +85,7 @@ def added_type(token: dict[str, Any]) -> TokenType:
     return TokenType.CONTROL if token.get("special") or looks_special else TokenType.USER_DEFINED
 
 
-def merges(path: Path, model: dict[str, Any]) -> list[str]:
+def merges(path: Path, model: Json) -> list[str]:
     """The merges as "left right", in whichever way they are written down."""
     found = model.get("merges")
     if not isinstance(found, list) or not found:
@@ -92,7 +93,7 @@ def merges(path: Path, model: dict[str, Any]) -> list[str]:
     return [each if isinstance(each, str) else " ".join(each) for each in found]
 
 
-def special_ids(config: Config, places: dict[str, int], settings: dict[str, Any] | None = None) -> Metadata:
+def special_ids(config: Config, places: dict[str, int], settings: Json | None = None) -> Metadata:
     """Begin, end and padding: by their texts in the tokenizer's settings, else by the ids in config.json."""
     keys: Metadata = {}
     for name, key in KEYS.items():
@@ -104,7 +105,7 @@ def special_ids(config: Config, places: dict[str, int], settings: dict[str, Any]
     return keys
 
 
-def chat_template(folder: Path, settings: dict[str, Any], given: Path | None) -> str | None:
+def chat_template(folder: Path, settings: Json, given: Path | None) -> str | None:
     """The template that was given, or the checkpoint's own: a Jinja file, or a text in the tokenizer's settings."""
     path = given or folder / "chat_template.jinja"
     if path.exists() or given is not None:

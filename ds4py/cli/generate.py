@@ -28,6 +28,7 @@ from ds4py.cli.prompt import (
 )
 from ds4py.cli.speculation import note_speculation, note_width
 from ds4py.console import Bar, exits
+from ds4py.json_types import Json
 
 if TYPE_CHECKING:
     from ds4py import Engine, Piece, Session
@@ -128,7 +129,7 @@ REASONS = {
 }
 
 
-def summary(engine: "Engine", stats: Any, result: Result) -> dict[str, Any]:
+def summary(engine: "Engine", stats: Any, result: Result) -> Json:
     """The object that `--json` prints; times in seconds where they are not called ms, rates in tokens per second."""
     return {
         "model": identity(engine),

@@ -11,6 +11,7 @@ from ds4py.cli.model import require_file
 from ds4py.cli.options import add_command, add_device_map_flags, device_map_arguments
 from ds4py.cli.roles import role
 from ds4py.console import exits, number, quantity, size, table
+from ds4py.json_types import Json
 
 if TYPE_CHECKING:
     from ds4py import _native
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     return exits.OK if facts.get("pair", {"fits": True})["fits"] else exits.BAD_FILE
 
 
-def describe(file: "_native.GgufFile", args: argparse.Namespace) -> dict[str, Any]:
+def describe(file: "_native.GgufFile", args: argparse.Namespace) -> Json:
     """Everything that is printed, as plain values; sizes in bytes."""
     metadata = file.metadata()
     tensors = [
@@ -103,7 +104,7 @@ def describe(file: "_native.GgufFile", args: argparse.Namespace) -> dict[str, An
     return facts
 
 
-def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> dict[str, Any]:
+def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> Json:
     """What only a DS4 target has; for any other file `not_a_target` says why."""
     from ds4py import _native
     from ds4py.errors import FormatError
@@ -121,7 +122,7 @@ def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> dict[
     }
 
 
-def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namespace) -> dict[str, Any]:
+def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namespace) -> Json:
     """What each device would hold, and whether that is possible. Raises PairError where a drafter does not fit."""
     from ds4py import _native
     from ds4py.memory import DeviceOptions, measure_files
@@ -140,7 +141,7 @@ def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namesp
     return {"context": args.context, "kv_dtype": args.kv_dtype, "devices": devices}
 
 
-def describe_drafter(file: "_native.GgufFile") -> dict[str, Any]:
+def describe_drafter(file: "_native.GgufFile") -> Json:
     """What only a DSpark drafter has; for any other file `not_a_drafter` says why."""
     from ds4py import _native
     from ds4py.errors import FormatError
@@ -153,7 +154,7 @@ def describe_drafter(file: "_native.GgufFile") -> dict[str, Any]:
     return {"drafter": kind | {name: getattr(found, name) for name in DRAFTER_NUMBERS}}
 
 
-def describe_pair(file: "_native.GgufFile", target: str) -> dict[str, Any]:
+def describe_pair(file: "_native.GgufFile", target: str) -> Json:
     """Whether the drafter fits the target; raises FormatError where either file is not what it should be."""
     from ds4py import _native
     from ds4py.errors import PairError
@@ -167,7 +168,7 @@ def describe_pair(file: "_native.GgufFile", target: str) -> dict[str, Any]:
     return {"target": target, "fits": True}
 
 
-def totals(tensors: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], str]) -> dict[str, dict[str, int]]:
+def totals(tensors: Iterable[Json], key: Callable[[Json], str]) -> dict[str, dict[str, int]]:
     """Numbers of tensors, parameters and bytes by `key`, most bytes first."""
     groups: dict[str, dict[str, int]] = {}
     for tensor in tensors:
@@ -178,7 +179,7 @@ def totals(tensors: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], st
     return dict(sorted(groups.items(), key=lambda item: -item[1]["bytes"]))
 
 
-def render(facts: dict[str, Any]) -> str:
+def render(facts: Json) -> str:
     """The description for a person."""
     sections = [head(facts)]
     if facts["target"]:
@@ -193,7 +194,7 @@ def render(facts: dict[str, Any]) -> str:
     return "\n\n".join(sections)
 
 
-def head(facts: dict[str, Any]) -> str:
+def head(facts: Json) -> str:
     """What the file is, in two lines."""
     files = facts["files"]
     shards = f", {len(files)} shards" if len(files) > 1 else ""
@@ -205,7 +206,7 @@ def head(facts: dict[str, Any]) -> str:
     )
 
 
-def target_section(facts: dict[str, Any]) -> str:
+def target_section(facts: Json) -> str:
     """Hyperparameters and layers by kind."""
     numbers = [(name.replace("_", " "), str(value)) for name, value in facts["hyperparameters"].items()]
     layers = [
@@ -214,7 +215,7 @@ def target_section(facts: dict[str, Any]) -> str:
     return f"hyperparameters\n{table(numbers)}\n\nlayers by kind\n{table(layers)}"
 
 
-def drafter_section(facts: dict[str, Any]) -> str:
+def drafter_section(facts: Json) -> str:
     """The numbers of a drafter, or why it is none."""
     if facts["drafter"] is None:
         return f"not a DSpark drafter: {facts['not_a_drafter']}"
@@ -229,7 +230,7 @@ def in_words(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def memory_section(memory: dict[str, Any]) -> str:
+def memory_section(memory: Json) -> str:
     """Memory needed to run, by device and part."""
     from ds4py.memory import NAMES, PARTS
 
@@ -262,6 +263,6 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def tensor_table(tensors: list[dict[str, Any]]) -> str:
+def tensor_table(tensors: list[Json]) -> str:
     """One line a tensor, in the order of the file."""
     return table([(t["name"], t["type"], " x ".join(map(str, t["shape"])), size(t["bytes"])) for t in tensors])

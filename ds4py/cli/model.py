@@ -5,10 +5,11 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ds4py.cli.options import device_map_arguments
 from ds4py.console import Bar, UsageError, exits
+from ds4py.json_types import Json
 
 if TYPE_CHECKING:
     from ds4py import Engine
@@ -73,7 +74,7 @@ def open_engine(
     return engine
 
 
-def identity(engine: "Engine") -> dict[str, Any]:
+def identity(engine: "Engine") -> Json:
     """The model, for `--json`."""
     return {"name": engine.name, "path": str(engine.path), "embedded": engine.embedded}
 

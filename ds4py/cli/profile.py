@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ds4py.cli.model import identity, open_engine
 from ds4py.cli.options import add_command, add_drafter_flag, add_engine_flags, add_model_flag, add_output_flags
 from ds4py.console import Bar, exits, number, table
+from ds4py.json_types import Json
 
 if TYPE_CHECKING:
     from ds4py import Engine
@@ -66,7 +67,7 @@ def title(engine: "Engine") -> str:
     return f"{engine.name} on {engine.device}, {engine.threads} threads"
 
 
-def summary(engine: "Engine", profile: "Profile") -> dict[str, Any]:
+def summary(engine: "Engine", profile: "Profile") -> Json:
     """The object that `--json` prints."""
     return {
         "model": identity(engine),

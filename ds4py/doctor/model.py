@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ds4py import _native
 from ds4py.doctor.machine import Machine
 from ds4py.errors import BackendError, RequestError
+from ds4py.json_types import Json
 from ds4py.memory import DeviceNeed, DeviceOptions, find_plan, measure_files
 
 DEFAULT_CONTEXT = 8192
@@ -24,7 +24,7 @@ class Room:
     """Notes of a plan, or why there is none and what would fit."""
     fits: bool
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """For `--json`; bytes."""
         devices = [
             {"device": need.device, "available": need.available, "needed": need.needed, **need.parts}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from ds4py import _native, data
 from ds4py.doctor.build import Build, Device
@@ -14,6 +13,7 @@ from ds4py.doctor.findings import Finding, examine, missing_device
 from ds4py.doctor.machine import Machine
 from ds4py.doctor.model import Room, experts_of, room_for
 from ds4py.doctor.trial import Trial, try_device
+from ds4py.json_types import Json
 from ds4py.runtime.backend_status import GGML, ON_HOST, OPS, BackendStatus, backend_status
 
 
@@ -153,7 +153,7 @@ def driver_of(backend: str, machine: Machine) -> str | None:
     return None
 
 
-def as_dict(found: Report) -> dict[str, Any]:
+def as_dict(found: Report) -> Json:
     """For `--json`."""
     return {
         "asked": found.asked,

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from ds4py.json_types import Json
+
 SECONDS = 300
 PROMPT = "def quicksort(items):\n    if len(items) <= 1:\n        return items\n    pivot = items[0]\n"
 WIDTHS = range(6)
@@ -46,7 +48,7 @@ class Trial:
         """Whether it computes what the reference does."""
         return self.ran and self.error <= BOUND and self.same_tokens >= AGREEMENT
 
-    def as_dict(self) -> dict[str, object]:
+    def as_dict(self) -> Json:
         """For `--json`."""
         return {**asdict(self), "passed": self.passed}
 
@@ -71,7 +73,7 @@ def try_device(device: str) -> Trial:
     return Trial(False, lines[-1] if lines else f"exit code {done.returncode}")
 
 
-def compare(device: str) -> dict[str, object]:
+def compare(device: str) -> Json:
     """The numbers of a trial. The reference is the CPU with ggml's ops, which is none of what is tried."""
     import ds4py
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ds4py.errors import RequestError
+from ds4py.json_types import Json
 from ds4py.profile.outlook import Depth
 from ds4py.speculative import PromptLookupDrafter
 from ds4py.speculative.dspark import DSparkDrafter
@@ -32,7 +33,7 @@ class Profile:
 
     depths: tuple[Depth, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """Plain values; times in milliseconds."""
         return {"depths": [each.as_dict() for each in self.depths]}
 
