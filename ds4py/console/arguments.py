@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class PrintVersion(argparse.Action):
-    """`--version`."""
+    """The action of `--version`: prints the version and exits."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(nargs=0, help="print the version and leave", **kwargs)
@@ -38,7 +38,7 @@ class PrintVersion(argparse.Action):
 def number(
     kind: Callable[[str], Number], low: float | None = None, high: float | None = None
 ) -> Callable[[str], Number]:
-    """A converter for `type=`: a finite number of `kind` in [low, high]."""
+    """Returns a converter for argparse's `type=`: to a finite number of `kind` in [low, high]; None is no limit."""
 
     def convert(text: str) -> Number:
         try:
@@ -54,7 +54,7 @@ def number(
 
 
 def limits(low: float | None, high: float | None) -> str:
-    """A range in words; None is no limit."""
+    """Describes a range in words; None is no limit."""
     if low is None:
         return "a finite number"
     return f"{low} or more" if high is None else f"between {low} and {high}"

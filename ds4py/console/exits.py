@@ -1,20 +1,21 @@
-"""Exit codes, and the error for a command line that cannot be carried out."""
+"""Exit codes, and the error for a command line that is wrong."""
 
 import io
 import os
 import sys
 
 OK = 0
+"""The command did what was asked."""
 RUN_TIME = 1
 """A device, memory or input/output failed while the command ran."""
 USAGE = 2
-"""What was asked for cannot be done: flags, values, an empty or too long prompt."""
+"""The command line asks for what cannot be done: flags, values, an empty or too long prompt."""
 BAD_FILE = 3
-"""The model file is malformed, truncated, or not a model of ours."""
+"""The model file is malformed, truncated, or not a DeepSeek-V4 model."""
 INTERRUPTED = 130
-"""Ctrl-C; what had been generated was printed."""
+"""The user pressed Ctrl-C; what was generated until then is printed."""
 BROKEN_PIPE = 141
-"""The reader of standard output went away."""
+"""The reader of standard output closed it."""
 
 
 class UsageError(Exception):
@@ -22,7 +23,7 @@ class UsageError(Exception):
 
 
 def prepare_streams() -> None:
-    """Standard streams that were closed are empty, and characters that the terminal's encoding lacks become `?`."""
+    """Replaces closed standard streams by empty ones, and lets characters that an encoding lacks become `?`."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115

@@ -7,7 +7,12 @@ from ds4py.console import exits
 
 
 def guarded(program: str, command: Callable[[], int], *, interrupted: str = "") -> int:
-    """The exit code of `command`; a failure is one line on stderr, and so is `interrupted`, where given, on Ctrl-C."""
+    """Runs a command and returns its exit code; a failure is one line on standard error.
+
+    Args:
+        program: the name that begins the line.
+        interrupted: a line for Ctrl-C; none where it is empty.
+    """
     exits.prepare_streams()
     try:
         code = command()
@@ -27,7 +32,7 @@ def guarded(program: str, command: Callable[[], int], *, interrupted: str = "") 
 
 
 def describe(error: Exception) -> str:
-    """The failure in one line."""
+    """Returns the message of a failure as one line."""
     if isinstance(error, OSError) and error.strerror is not None:
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
@@ -36,7 +41,7 @@ def describe(error: Exception) -> str:
 
 
 def exit_code(error: Exception) -> int:
-    """The exit code of a failure; an exception that is none of ours is a bug and is raised again."""
+    """Returns the exit code of a failure; an exception that ds4py does not raise on purpose is raised again."""
     from ds4py import errors
 
     codes: list[tuple[type[Exception], int]] = [

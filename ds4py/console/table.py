@@ -1,10 +1,10 @@
-"""Plain text tables and units, the same on a terminal and in a file."""
+"""Formats tables and units as plain text, the same on a terminal and in a file."""
 
 from collections.abc import Sequence
 
 
 def table(rows: Sequence[Sequence[str]], *, indent: int = 2) -> str:
-    """Rows of equal length in aligned columns; a column whose cells all begin with a digit is set to the right."""
+    """Aligns rows of equal length in columns; a column whose cells all begin with a digit is set to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     numeric = [all(row[i][:1].isdigit() for row in rows) for i in range(len(widths))]
 
@@ -19,7 +19,7 @@ def table(rows: Sequence[Sequence[str]], *, indent: int = 2) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes in binary units, such as `2.58 GiB`."""
+    """Formats a number of bytes in binary units, such as `2.58 GiB`."""
     value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if value < 1024:
@@ -29,7 +29,7 @@ def size(count: int) -> str:
 
 
 def quantity(count: int) -> str:
-    """A number of parameters, such as `13.27 B`."""
+    """Formats a number of parameters, such as `13.27 B`."""
     value = float(count)
     for unit in ("", " K", " M"):
         if value < 1000:

@@ -1,4 +1,4 @@
-"""A loaded model, and the sessions it opens."""
+"""The engine: a loaded model that opens sessions and answers requests."""
 
 from __future__ import annotations
 
@@ -42,49 +42,50 @@ DEFAULT_CONTEXT = 8192
 
 
 class Engine(StaysInProcess):
-    """A DeepSeek-V4 target on a device; for several threads, each with sessions or streams of its own.
+    """A DeepSeek-V4 target model on one or several devices, with its drafter where one is given.
 
-    It stays in its process: it cannot be pickled, and a child made with `os.fork` must open one itself.
+    Several threads may use it, each with sessions or streams of its own. An engine stays in its process: it cannot be
+    pickled, and a child process made with `os.fork` must open one itself.
 
     Args:
         path: a GGUF file, or any shard of a split one. None loads the tiny model inside the package.
-        drafter: a DSpark drafter for it (GGUF). None loads none, but with the embedded target its own.
+        drafter: a DSpark drafter for the target (GGUF). None loads none; the tiny model then gets its own drafter.
         device: "cpu", "cuda:0", "hip:0", "metal", "vulkan:0", "rpc:HOST:PORT" (an RPC server of ggml's), or "auto":
-            what the environment variable DS4_DEVICE names, else the first GPU, else the CPU. Several after commas share
-            the layers out in order; state lies with its layer, a drafter with the last one.
-        split: layers of each device, together the model's; without it several devices get equal parts. With "auto" the
+            what the environment variable DS4_DEVICE names, else the first GPU, else the CPU. Several names
+            with commas between them get consecutive layers in this order; a drafter goes to the last device.
+        split: the number of layers of each device; they sum to the model's. Empty gives equal parts. With "auto" the
             devices are the GPUs in order.
-        cpu_moe: routed experts of so many first layers, or of "all", stay on the CPU and are computed there. Changes
-            nothing on the CPU.
+        cpu_moe: the number of first layers whose routed experts stay on the CPU and are computed there, or "all".
         threads: CPU threads of a session. None takes the physical cores this process may use, and fewer while others
             use them; without `repack` always all, because results could depend on their number.
         repack: interleave the weights at load for the CPU's kernels, where memory suffices; False uses them as they lie
             in the file, which starts sooner, runs slower, and may be larger than memory.
-        context: positions of a session where none are named, for which there must be memory. None: `default_context`.
-        sessions, cache_dir, cache_bytes: of `pool`, the live sessions of `chat` and `complete`.
-        progress: called with the fraction loaded, 0 to 1.
+        context: positions of a session where `session` names no number; None takes 8192, or the model's if that is
+            less. The devices must have memory for one such session.
+        sessions, cache_dir, cache_bytes: as for `SessionPool`; they are of `pool`, which `chat` and `complete` use.
+        progress: called with the fraction of the weights that is loaded, 0 to 1.
 
     Attributes:
-        device: the devices that have layers, in order, with commas.
-        placement: the same with the layers of each, and what stays on the CPU.
-        notes: what there is to say of memory and where the model went.
-        threads: the most that a session computes with.
+        device: names of the devices that have layers, in order, with commas between them.
+        device_map: the same with the layers of each, and what stays on the CPU.
+        notes: what a user should know of memory and of the devices that the model went to.
+        threads: the most CPU threads that a session computes with.
         nodes: NUMA nodes that this process may use.
         spread_over_nodes: whether repacked weights lie on all of them in turn, and threads stay on their cores.
         repacked: whether weights are interleaved, at load or in the file.
         drafter: what the loaded drafter is; None without one.
-        costs: what cycles have cost so far, those of earlier starts included.
-        identity: what costs and kept sessions depend on.
+        costs: measured seconds of the steps of a cycle, those of earlier starts included.
+        identity: what costs and saved sessions depend on.
 
     Raises:
         FormatError: a file is damaged, not a DeepSeek-V4 target or not a DSpark drafter.
         PairError: target and drafter do not fit together.
         RequestError: the device or an argument does not exist, `cache_dir` cannot be written, or a packed file is
             opened where the CPU's own kernels do not compute.
-        BackendError: a device has no room (with what would fit; "auto" takes that by itself), or a remote one does not
-            answer.
+        BackendError: a device has no room, or a remote device does not answer. The message says what would fit; the
+            device "auto" takes that by itself.
 
-    Warns with `UnprovenDevice` on a device on which nobody has run this program yet (`ds4py.runtime.backend_status`).
+    Warns with `UnprovenDevice` for a device on which nobody has run ds4py yet (`ds4py.runtime.backend_status`).
     """
 
     def __init__(
@@ -153,17 +154,17 @@ class Engine(StaysInProcess):
 
     @property
     def context_length(self) -> int:
-        """Positions the model was trained for."""
+        """The number of positions that the model was trained for."""
         return int(self.hyperparameters.context)
 
     @property
     def default_context(self) -> int:
-        """Positions of a session where none are named: 8192, or what the model was trained for if that is less."""
+        """The positions of a session where no number is given: `context`, else 8192 or the trained context if less."""
         return self._context or min(DEFAULT_CONTEXT, self.context_length)
 
     @property
     def pool(self) -> SessionPool[Session]:
-        """The live sessions of `chat` and `complete`, made at first use; set another one to choose its context."""
+        """The sessions of `chat` and `complete`; opened at first use. Set another pool to choose its context."""
         with self._pool_lock:
             if self._pool is None:
                 self._pool = SessionPool(self, **self._pool_options)
@@ -178,11 +179,14 @@ class Engine(StaysInProcess):
     def session(
         self, *, context: int | None = None, kv_dtype: Literal["f16", "f32"] = "f16", drafter: bool = True
     ) -> Session:
-        """Opens a session of `context` positions (default: `default_context`).
+        """Opens an empty session.
 
-        Without `drafter` it is as if the engine had none.
+        Args:
+            context: positions that it can hold; None takes `default_context`.
+            kv_dtype: type of the KV state.
+            drafter: False opens it as if the engine had no drafter, which saves the drafter's state.
 
-        Raises RequestError for a context beyond the model's, BackendError when there is no room.
+        Raises RequestError for a context beyond the model's, BackendError where a device has no room.
         """
         positions = self.default_context if context is None else context
         models = self._live()
@@ -192,9 +196,12 @@ class Engine(StaysInProcess):
         return Session(taking_turns(native, self.device), self.tokenizer, info, self.costs, self)
 
     def load_session(self, path: str | os.PathLike[str], *, context: int | None = None) -> Session:
-        """Continues a session that `Session.save` wrote with this model, in as large a context or in `context`.
+        """Opens a session that `Session.save` wrote with this model.
 
-        Raises FormatError when the file is damaged, of another model, or longer than the context.
+        Args:
+            context: positions that it can hold; None takes those of the saved session.
+
+        Raises FormatError where the file is damaged, of another model, or longer than the context.
         """
         models = self._live()
         with turn(self.device):
@@ -211,17 +218,17 @@ class Engine(StaysInProcess):
         session: Session | None = None,
         **options: Unpack[GenerationOptions],
     ) -> ChatStream:
-        """Answers a conversation, as a stream that starts when it is read.
+        """Answers a conversation; the work starts when the stream is read.
 
-        What a live session holds of the conversation already is not evaluated again.
+        Leading tokens of the conversation that a session holds already are not evaluated again.
 
         Args:
             messages: the whole conversation, as for `ds4py.chat.encode_chat`.
             tools: functions that the model may call, as OpenAI's API declares them.
             thinking: let the model think before it answers.
             effort: "high", "max" or None; how long to think.
-            session: answer in this one; it goes back to where it agrees with the conversation. None takes the session
-                of `pool` that holds the most of it.
+            session: answers in this session, which is rewound to where it agrees with the conversation. None takes the
+                session of `pool` that holds the most of it.
             options: as for `Session.generate`.
 
         Raises RequestError for messages that cannot be laid out, a conversation that does not fit, a session of another
@@ -233,7 +240,7 @@ class Engine(StaysInProcess):
     def complete(
         self, prompt: str | Sequence[int], *, session: Session | None = None, **options: Unpack[GenerationOptions]
     ) -> ChatStream:
-        """Continues a raw prompt, text or ids, as `chat` does a conversation; all that comes is content."""
+        """Continues a raw prompt, text or ids, as `chat` answers a conversation; every event is `Content`."""
         ids = self.tokenizer.encode(prompt) if isinstance(prompt, str) else prompt
         return self._stream(ids, PlainReply(), session, options)
 
@@ -256,7 +263,7 @@ class Engine(StaysInProcess):
         return ChatStream(ids, lend, reply, options, breakpoints)
 
     def close(self) -> None:
-        """Lets go of the model and of the pool; the memory is freed with the last open session."""
+        """Closes the pool and releases the model, whose memory is freed with the last open session."""
         if self._pool is not None:
             self._pool.close()
             self._pool = None

@@ -1,4 +1,4 @@
-"""How tokens are sampled: what a request asks for, checked once and handed to the native sampler."""
+"""The sampling policy that a request asks for, checked once and handed to the native sampler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _COUNTS = ("top_k", "penalty_last_n")
 
 @dataclass(frozen=True)
 class Sampling:
-    """The sampling policy of one request. The defaults are the model makers' recommendation: the distribution as it is.
+    """The sampling policy of one request.
+
+    The defaults are what the model's authors recommend: temperature 1 and no other step.
 
     The steps run in the order logit bias, penalties, temperature, top-k, top-p, min-p. Every step has a value that
     turns it off. Raises RequestError naming the field, what was found and what is wanted.
@@ -59,11 +61,11 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Whether the likeliest token is taken without drawing."""
+        """Whether the policy takes the likeliest token without drawing."""
         return self.policy().greedy
 
     def policy(self) -> _native.SamplingPolicy:
-        """The native form, which `_native.Sampler` is made from."""
+        """Returns the policy's native form, from which `_native.Sampler` is made."""
         return _native.SamplingPolicy(
             temperature=self.temperature,
             top_k=self.top_k,
@@ -77,7 +79,7 @@ class Sampling:
         )
 
     def resolved_seed(self) -> int:
-        """The seed to use and to report: the one given, or a fresh one of 63 bits at every call."""
+        """Returns `seed`, or a fresh one of 63 bits at every call where it is None."""
         return secrets.randbits(63) if self.seed is None else int(self.seed)
 
 
