@@ -27,11 +27,11 @@ def guarded(program: str, command: Callable[[], int], *, interrupted: str = "") 
         return exits.INTERRUPTED
     except Exception as error:
         code = exit_code(error)
-        print(f"{program}: error: {describe(error)}", file=sys.stderr)
+        print(f"{program}: error: {describe_failure(error)}", file=sys.stderr)
         return code
 
 
-def describe(error: Exception) -> str:
+def describe_failure(error: Exception) -> str:
     """Returns the message of a failure as one line."""
     if isinstance(error, OSError) and error.strerror is not None:
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"

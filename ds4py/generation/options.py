@@ -52,7 +52,7 @@ def check_options(options: Mapping[str, Any], drafter: DrafterInfo | None, vocab
 
 def check_limit(max_tokens: int | None) -> None:
     """Raises RequestError unless `max_tokens` is None or a whole number from 0 on."""
-    if max_tokens is not None and not (whole(max_tokens) and max_tokens >= 0):
+    if max_tokens is not None and not (is_whole_number(max_tokens) and max_tokens >= 0):
         raise RequestError(f"max_tokens is {max_tokens!r}, wanted a whole number, 0 or more, or None")
 
 
@@ -64,10 +64,10 @@ def check_sampling(sampling: object) -> None:
 
 def check_logprobs(top: int | None, vocab: int) -> None:
     """Raises RequestError unless `top` is None or a whole number from 0 to the size of the vocabulary."""
-    if top is not None and not (whole(top) and 0 <= top <= vocab):
+    if top is not None and not (is_whole_number(top) and 0 <= top <= vocab):
         raise RequestError(f"logprobs is {top!r}, wanted 0 to the vocabulary of {vocab}, or None")
 
 
-def whole(value: object) -> bool:
+def is_whole_number(value: object) -> bool:
     """Whether a value is a whole number; True and False, which Python counts as numbers, are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)

@@ -71,14 +71,14 @@ class DeviceNeed:
     def __str__(self) -> str:
         """The need in words, such as `CUDA0: needs 9.0 GiB (weights 8.0 GiB, state 1.0 GiB), has 8.5 GiB free`."""
         counted = HOST_PARTS if self.host else PARTS
-        parts = [f"{NAMES.get(part, part)} {in_words(self.parts[part])}" for part in counted if self.parts[part]]
-        return f"{self.device}: needs {in_words(self.needed)} ({', '.join(parts)}), has {in_words(self.available)} free"
+        parts = [f"{NAMES.get(part, part)} {format_bytes(self.parts[part])}" for part in counted if self.parts[part]]
+        return f"{self.device}: needs {format_bytes(self.needed)} ({', '.join(parts)}), has {format_bytes(self.available)} free"
 
 
 Measure = Callable[[DeviceOptions], Sequence[DeviceNeed]]
 """Returns what every device that computes something would hold."""
 
 
-def in_words(size: int) -> str:
+def format_bytes(size: int) -> str:
     """Formats a number of bytes in GiB or MiB, with one decimal."""
     return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.1f} MiB"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ds4py.errors import BackendError
-from ds4py.memory.needs import DeviceNeed, DeviceOptions, Measure, in_words
+from ds4py.memory.needs import DeviceNeed, DeviceOptions, Measure, format_bytes
 
 CONTEXT_STEP = 1024
 """Positions between the contexts that are tried when a shorter one is looked for."""
@@ -72,7 +72,7 @@ def _notes(options: DeviceOptions, needs: Sequence[DeviceNeed]) -> Iterable[str]
         yield DEAR_ROWS
     for need in needs:
         if need.host and not need.repacks:
-            copies, left = in_words(need.parts["packed"]), in_words(need.available - need.needed)
+            copies, left = format_bytes(need.parts["packed"]), format_bytes(need.available - need.needed)
             yield f"weights are used as they lie in the file: copies for the kernels take {copies}, {left} are left"
 
 
