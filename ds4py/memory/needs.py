@@ -72,7 +72,8 @@ class DeviceNeed:
         """The need in words, such as `CUDA0: needs 9.0 GiB (weights 8.0 GiB, state 1.0 GiB), has 8.5 GiB free`."""
         counted = HOST_PARTS if self.host else PARTS
         parts = [f"{NAMES.get(part, part)} {format_bytes(self.parts[part])}" for part in counted if self.parts[part]]
-        return f"{self.device}: needs {format_bytes(self.needed)} ({', '.join(parts)}), has {format_bytes(self.available)} free"
+        needed, free = format_bytes(self.needed), format_bytes(self.available)
+        return f"{self.device}: needs {needed} ({', '.join(parts)}), has {free} free"
 
 
 Measure = Callable[[DeviceOptions], Sequence[DeviceNeed]]
