@@ -1,5 +1,7 @@
 """Speculative decoding: a drafter proposes, the target verifies, and what is emitted follows the target exactly."""
 
+from typing import TYPE_CHECKING
+
 from ds4py.deprecated import renamed
 from ds4py.speculative.accept import Proposals, accept
 from ds4py.speculative.choice import Choice, choose
@@ -49,4 +51,5 @@ __all__ = [
     "default_shortlist",
 ]
 
-__getattr__ = renamed(__name__, {"Request": "DraftRequest"})
+if not TYPE_CHECKING:  # else a type checker would take every name for one of this module
+    __getattr__ = renamed(__name__, {"Request": "DraftRequest"})
