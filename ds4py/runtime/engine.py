@@ -113,31 +113,15 @@ class Engine(StaysInProcess):
         if cache_dir is not None:
             prepared_folder(cache_dir)  # a folder that cannot be used is refused before the model is loaded
         files = ModelFiles.open(self.path, drafter)
-        self._context = context
-        wanted = DeviceOptions(
-            device,
-            tuple(split),
-            files.layers if cpu_moe == "all" else cpu_moe,
-            min(context or DEFAULT_CONTEXT, files.context),
-        )
+        layers = files.layers if cpu_moe == "all" else cpu_moe
+        wanted = DeviceOptions(device, tuple(split), layers, min(context or DEFAULT_CONTEXT, files.context))
         models = load_models(files, self.path, drafter, wanted, threads=threads, repack=repack, progress=progress)
         self._models: LoadedModels | None = models
-        self.drafter: DrafterInfo | None = models.info
-        self.notes: tuple[str, ...] = models.notes
-        model = models.target
-        self.hyperparameters = model.hyperparameters
-        metadata = model.file.metadata()
-        self.name = str(metadata.get("general.name") or os.path.basename(self.path))
-        self.tokenizer = Tokenizer.from_metadata(metadata, vocab_size=self.hyperparameters.vocab)
-        self.device: str = model.device
-        self.device_map: str = model.placement
+        self._context = context
+        self._describe(models)
         for name in self.device.split(","):
             if note := unproven_note(name, _native.cpu_kernels()[0]):
                 warnings.warn(note, UnprovenDevice, stacklevel=2)
-        self.threads: int = model.threads
-        self.nodes: int = model.nodes
-        self.spread_over_nodes: bool = model.spread_over_nodes
-        self.repacked: bool = model.packed_bytes > 0
         self.identity = self._identity(models, repack)
         store = CostStore(self.identity)
         self.costs = store.load()
@@ -145,6 +129,22 @@ class Engine(StaysInProcess):
         self._pool_lock = threading.Lock()
         self._pool_options: dict[str, Any] = {"sessions": sessions, "cache_dir": cache_dir, "cache_bytes": cache_bytes}
         self._keep_costs = weakref.finalize(self, store.keep, self.costs)  # also where nobody closes it
+
+    def _describe(self, models: LoadedModels) -> None:
+        """Sets the attributes that say what is loaded, and where."""
+        model = models.target
+        self.drafter: DrafterInfo | None = models.info
+        self.notes: tuple[str, ...] = models.notes
+        self.hyperparameters = model.hyperparameters
+        metadata = model.file.metadata()
+        self.name = str(metadata.get("general.name") or os.path.basename(self.path))
+        self.tokenizer = Tokenizer.from_metadata(metadata, vocab_size=self.hyperparameters.vocab)
+        self.device: str = model.device
+        self.device_map: str = model.placement
+        self.threads: int = model.threads
+        self.nodes: int = model.nodes
+        self.spread_over_nodes: bool = model.spread_over_nodes
+        self.repacked: bool = model.packed_bytes > 0
 
     @property
     def placement(self) -> str:
