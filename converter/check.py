@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ds4py import _native
 from ds4py.errors import FormatError, PairError
+from ds4py.json_types import Json
 from ds4py.tokenizer import Tokenizer
 
 from . import drafter_file
@@ -24,7 +24,7 @@ class CheckResult:
     """The facts of a sound file, and warnings about what is unusual in it."""
 
     kind: str
-    facts: dict[str, Any]
+    facts: Json
     warnings: list[str] = field(default_factory=list)
 
 
@@ -95,7 +95,7 @@ def coarse_warnings(source: GgufSource, roles: dict[str, Role | None]) -> list[s
     ]
 
 
-def common_facts(source: GgufSource) -> dict[str, Any]:
+def common_facts(source: GgufSource) -> Json:
     """Gathers the facts that are reported for every file."""
     kinds: dict[str, int] = {}
     for tensor in source.tensors.values():

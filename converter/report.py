@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from ds4py.console import Bar, exits, size, table
+from ds4py.json_types import Json
 
 from .check import check as check_file
 from .compare import FileComparison
@@ -38,7 +39,7 @@ def compare(args: argparse.Namespace) -> int:
     return exits.BAD_FILE if found.unpaired else exits.OK
 
 
-def as_json(found: FileComparison) -> dict[str, object]:
+def as_json(found: FileComparison) -> Json:
     """Builds the object that `--json` prints."""
     roles = {
         role.value: {"tensors": each.tensors, "relative_error": each.relative, "greatest_difference": each.greatest}

@@ -16,7 +16,7 @@ from typing import Any
 
 MOVED = {
     "ds4py.cancelling": "ds4py.generation.cancelling",
-    "ds4py.conversation": "ds4py.generation.stream",
+    "ds4py.conversation": "ds4py.generation",
     "ds4py.cost_store": "ds4py.speculative.cost_store",
     "ds4py.embedded": "ds4py.data",
     "ds4py.engine": "ds4py.runtime.engine",
@@ -35,10 +35,11 @@ MOVED = {
 
 RENAMED = {
     "Lease": "LeasedSession",
-    "Lent": "CallerSession",
+    "Lent": "caller_session",
     "Options": "GenerationOptions",
     "Proof": "BackendStatus",
     "Wanted": "DeviceOptions",
+    "prepared": "prepared_folder",
     "proof": "backend_status",
     "turn_marks": "cache_breakpoints",
     "unproven": "unproven_note",

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ds4py.errors import FormatError
+from ds4py.json_types import Json
 
 MAX_HEADER = 100_000_000
 """The longest header that the format allows, in bytes."""
@@ -77,7 +78,7 @@ def read_header(path: Path) -> dict[str, StoredTensor]:
 def parse(path: Path, shard: Shard, text: bytes, start: int) -> list[StoredTensor]:
     """Returns the described tensors in the order of their data."""
 
-    def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def no_duplicates(pairs: list[tuple[str, Any]]) -> Json:
         found = dict(pairs)
         if len(found) != len(pairs):
             names = [name for name, _ in pairs]

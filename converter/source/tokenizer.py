@@ -8,6 +8,7 @@ from typing import Any
 from gguf import GGUFValueType as Kind
 
 from ds4py.errors import FormatError
+from ds4py.json_types import Json
 from ds4py.tokenizer.encoder import SPLITS
 from ds4py.tokenizer.vocabulary import TokenType
 
@@ -64,7 +65,7 @@ def check_splits(path: Path, found: Any) -> None:
         raise FormatError(f"{path}: its pre-tokenizer is not DeepSeek-V4's, wanted the splits known as '{PRE}'")
 
 
-def vocabulary(path: Path, found: dict[str, Any], size: int) -> tuple[list[str], list[int]]:
+def vocabulary(path: Path, found: Json, size: int) -> tuple[list[str], list[int]]:
     """Returns the tokens by id and their types. Ids without a token are filled up to the rows of the embedding."""
     tokens, types = [f"[PAD{place}]" for place in range(size)], [int(TokenType.UNUSED)] * size
     model, added = found["model"]["vocab"], found.get("added_tokens", [])
@@ -77,7 +78,7 @@ def vocabulary(path: Path, found: dict[str, Any], size: int) -> tuple[list[str],
     return tokens, types
 
 
-def added_type(token: dict[str, Any]) -> TokenType:
+def added_type(token: Json) -> TokenType:
     """Returns the type of an added token.
 
     Tokens that structure a text are control tokens. The flag misses role markers, so the brackets of a token count too.
@@ -88,7 +89,7 @@ def added_type(token: dict[str, Any]) -> TokenType:
     return TokenType.CONTROL if token.get("special") or looks_special else TokenType.USER_DEFINED
 
 
-def merges(path: Path, model: dict[str, Any]) -> list[str]:
+def merges(path: Path, model: Json) -> list[str]:
     """Returns the merges as "left right", from either way of writing them."""
     found = model.get("merges")
     if not isinstance(found, list) or not found:
@@ -96,7 +97,7 @@ def merges(path: Path, model: dict[str, Any]) -> list[str]:
     return [each if isinstance(each, str) else " ".join(each) for each in found]
 
 
-def special_ids(config: ModelConfig, places: dict[str, int], settings: dict[str, Any] | None = None) -> Metadata:
+def special_ids(config: ModelConfig, places: dict[str, int], settings: Json | None = None) -> Metadata:
     """Returns the ids of begin, end and padding. The texts in the tokenizer's settings come before config.json."""
     keys: Metadata = {}
     for name, key in KEYS.items():
@@ -108,7 +109,7 @@ def special_ids(config: ModelConfig, places: dict[str, int], settings: dict[str,
     return keys
 
 
-def chat_template(folder: Path, settings: dict[str, Any], given: Path | None) -> str | None:
+def chat_template(folder: Path, settings: Json, given: Path | None) -> str | None:
     """Returns the template that was given, or the checkpoint's own, or None.
 
     A checkpoint has it as a Jinja file, or as text in the tokenizer's settings.

@@ -28,6 +28,7 @@ from ds4py.cli.prompt import (
 )
 from ds4py.cli.speculation import note_speculation, note_width
 from ds4py.console import Bar, exits
+from ds4py.json_types import Json
 
 if TYPE_CHECKING:
     from ds4py import Engine, Piece, Session
@@ -131,7 +132,7 @@ REASONS = {
 }
 
 
-def summary(engine: "Engine", stats: Any, result: Result) -> dict[str, Any]:
+def summary(engine: "Engine", stats: Any, result: Result) -> Json:
     """Builds the object that `--json` prints. Times are in seconds unless their name says ms; rates are per second."""
     return {
         "model": model_facts(engine),

@@ -12,6 +12,7 @@ from ds4py.cli.model import require_file
 from ds4py.cli.options import add_command, add_device_map_flags, device_map_arguments
 from ds4py.cli.tensor_roles import role
 from ds4py.console import exits, number
+from ds4py.json_types import Json
 
 if TYPE_CHECKING:
     from ds4py import _native
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     return exits.OK if facts.get("pair", {"fits": True})["fits"] else exits.BAD_FILE
 
 
-def describe(file: "_native.GgufFile", args: argparse.Namespace) -> dict[str, Any]:
+def describe(file: "_native.GgufFile", args: argparse.Namespace) -> Json:
     """Gathers everything that is printed, as plain values. Sizes are in bytes."""
     metadata = file.metadata()
     tensors = [
@@ -112,7 +113,7 @@ def describe(file: "_native.GgufFile", args: argparse.Namespace) -> dict[str, An
     return facts
 
 
-def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> dict[str, Any]:
+def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> Json:
     """Gathers the facts of a DS4 target. For any other file, `not_a_target` gives the reason."""
     from ds4py import _native
     from ds4py.errors import FormatError
@@ -130,7 +131,7 @@ def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> dict[
     }
 
 
-def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namespace) -> dict[str, Any]:
+def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namespace) -> Json:
     """Gathers the memory that each device would hold, and whether it fits.
 
     Raises PairError if the drafter does not fit the target.
@@ -152,7 +153,7 @@ def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namesp
     return {"context": args.context, "kv_dtype": args.kv_dtype, "devices": devices}
 
 
-def describe_drafter(file: "_native.GgufFile") -> dict[str, Any]:
+def describe_drafter(file: "_native.GgufFile") -> Json:
     """Gathers the facts of a DSpark drafter. For any other file, `not_a_drafter` gives the reason."""
     from ds4py import _native
     from ds4py.errors import FormatError
@@ -165,7 +166,7 @@ def describe_drafter(file: "_native.GgufFile") -> dict[str, Any]:
     return {"drafter": kind | {name: getattr(found, name) for name in DRAFTER_NUMBERS}}
 
 
-def describe_pair(file: "_native.GgufFile", target: str) -> dict[str, Any]:
+def describe_pair(file: "_native.GgufFile", target: str) -> Json:
     """Tells whether a drafter fits a target.
 
     Raises FormatError if one of the files is not what it should be.
@@ -182,7 +183,7 @@ def describe_pair(file: "_native.GgufFile", target: str) -> dict[str, Any]:
     return {"target": target, "fits": True}
 
 
-def totals(tensors: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], str]) -> dict[str, dict[str, int]]:
+def totals(tensors: Iterable[Json], key: Callable[[Json], str]) -> dict[str, dict[str, int]]:
     """Adds up tensors, parameters and bytes for each value of `key`. The largest group in bytes comes first."""
     groups: dict[str, dict[str, int]] = {}
     for tensor in tensors:

@@ -1,9 +1,8 @@
 """Formats the facts that `ds4py inspect` gathers as text."""
 
-from typing import Any
-
 from ds4py.console import quantity, size, table
 from ds4py.constants import CSA_RATIO, HCA_RATIO
+from ds4py.json_types import Json
 
 LAYER_KINDS = {
     0: "window only",
@@ -13,7 +12,7 @@ LAYER_KINDS = {
 """Names for the compression ratios of a layer (docs/model.md, section 1.2)."""
 
 
-def render(facts: dict[str, Any]) -> str:
+def render(facts: Json) -> str:
     """Formats all facts of a file, one section after another."""
     sections = [head(facts)]
     if facts["target"]:
@@ -28,7 +27,7 @@ def render(facts: dict[str, Any]) -> str:
     return "\n\n".join(sections)
 
 
-def head(facts: dict[str, Any]) -> str:
+def head(facts: Json) -> str:
     """Formats name, architecture and size of the file in two lines."""
     files = facts["files"]
     shards = f", {len(files)} shards" if len(files) > 1 else ""
@@ -40,7 +39,7 @@ def head(facts: dict[str, Any]) -> str:
     )
 
 
-def target_section(facts: dict[str, Any]) -> str:
+def target_section(facts: Json) -> str:
     """Formats the hyperparameters, and how many layers of each kind there are."""
     numbers = [(name.replace("_", " "), str(value)) for name, value in facts["hyperparameters"].items()]
     layers = [
@@ -49,7 +48,7 @@ def target_section(facts: dict[str, Any]) -> str:
     return f"hyperparameters\n{table(numbers)}\n\nlayers by kind\n{table(layers)}"
 
 
-def drafter_section(facts: dict[str, Any]) -> str:
+def drafter_section(facts: Json) -> str:
     """Formats the numbers of a drafter, or the reason why the file is not a drafter."""
     if facts["drafter"] is None:
         return f"not a DSpark drafter: {facts['not_a_drafter']}"
@@ -64,9 +63,9 @@ def fact_text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def memory_section(memory: dict[str, Any]) -> str:
+def memory_section(memory: Json) -> str:
     """Formats the memory that each device needs, part by part."""
-    from ds4py.memory.plan import NAMES, PARTS
+    from ds4py.memory.needs import NAMES, PARTS
 
     sections = [f"memory at a context of {memory['context']} with {memory['kv_dtype'].upper()} KV, counted from sizes"]
     for device in memory["devices"]:
@@ -97,6 +96,6 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def tensor_table(tensors: list[dict[str, Any]]) -> str:
+def tensor_table(tensors: list[Json]) -> str:
     """Formats one line for each tensor, in the order of the file."""
     return table([(t["name"], t["type"], " x ".join(map(str, t["shape"])), size(t["bytes"])) for t in tensors])

@@ -5,10 +5,11 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ds4py.cli.options import device_map_arguments
 from ds4py.console import Bar, UsageError, exits
+from ds4py.json_types import Json
 
 if TYPE_CHECKING:
     from ds4py import Engine
@@ -80,7 +81,7 @@ def note_engine(args: argparse.Namespace, engine: "Engine", drafter: str | None)
         note(args, f"drafter: {engine.drafter}" + (f" ({drafter})" if drafter else ""))
 
 
-def model_facts(engine: "Engine") -> dict[str, Any]:
+def model_facts(engine: "Engine") -> Json:
     """Returns name and path of the model for `--json`."""
     return {"name": engine.name, "path": str(engine.path), "embedded": engine.embedded}
 

@@ -8,6 +8,7 @@ from ds4py.cli.model import model_facts, open_engine
 from ds4py.cli.options import add_command, add_drafter_flag, add_engine_flags, add_model_flag, add_output_flags
 from ds4py.console import Bar, exits, number, table
 from ds4py.constants import MAX_ROWS
+from ds4py.json_types import Json
 
 if TYPE_CHECKING:
     from ds4py import Engine
@@ -67,7 +68,7 @@ def title(engine: "Engine") -> str:
     return f"{engine.name} on {engine.device}, {engine.threads} threads"
 
 
-def summary(engine: "Engine", profile: "Profile") -> dict[str, Any]:
+def summary(engine: "Engine", profile: "Profile") -> Json:
     """Builds the object that `--json` prints."""
     return {
         "model": model_facts(engine),

@@ -17,6 +17,7 @@ from ds4py.cli.options import (
 from ds4py.cli.prompt import add_length_flags, add_prompt_flags, encode, prompt_text, token_limit
 from ds4py.cli.speculation import note_speculation, note_width
 from ds4py.console import Bar, exits, number
+from ds4py.json_types import Json
 
 if TYPE_CHECKING:
     from ds4py import Session
@@ -119,7 +120,7 @@ def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
     return None if same == len(a) == len(b) else same
 
 
-def summary(chunks: Sequence[Sequence[int]], rows: Sequence[Row], divergence: int | None) -> dict[str, Any]:
+def summary(chunks: Sequence[Sequence[int]], rows: Sequence[Row], divergence: int | None) -> Json:
     """Builds the object that `--json` prints, without token ids and statistics."""
     worst = max(range(len(rows)), key=lambda i: rows[i].gap)
     return {
@@ -133,7 +134,7 @@ def summary(chunks: Sequence[Sequence[int]], rows: Sequence[Row], divergence: in
     }
 
 
-def show(found: dict[str, Any]) -> None:
+def show(found: Json) -> None:
     """Prints the comparison as text."""
     print("nspec={nspec} max_chunk={max_chunk} worst_argmax_gap={worst_argmax_gap:.6f} at={at}".format(**found))
     if found["same_as_plain"]:

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from ds4py.json_types import Json
+
 TIME_LIMIT = 300
 PROMPT = "def quicksort(items):\n    if len(items) <= 1:\n        return items\n    pivot = items[0]\n"
 WIDTHS = range(6)
@@ -47,7 +49,7 @@ class DeviceCheck:
         """Whether the device computes what the reference computes."""
         return self.ran and self.error <= MAX_ERROR and self.same_tokens >= MIN_SAME_TOKENS
 
-    def as_dict(self) -> dict[str, object]:
+    def as_dict(self) -> Json:
         """Returns the values for `--json`."""
         return {**asdict(self), "passed": self.passed}
 
@@ -72,7 +74,7 @@ def check_device(device: str) -> DeviceCheck:
     return DeviceCheck(False, lines[-1] if lines else f"exit code {done.returncode}")
 
 
-def compare(device: str) -> dict[str, object]:
+def compare(device: str) -> Json:
     """Compares a device with a reference, and returns the fields of a `DeviceCheck`.
 
     The reference is the CPU with ggml's ops, because no device under test computes with these.

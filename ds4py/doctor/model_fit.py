@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ds4py import _native
 from ds4py.constants import DEFAULT_CONTEXT
 from ds4py.doctor.machine import Machine
 from ds4py.errors import BackendError, RequestError
+from ds4py.json_types import Json
 from ds4py.memory import DeviceNeed, DeviceOptions, find_plan, measure_files
 
 
@@ -23,7 +23,7 @@ class ModelFit:
     """The notes of the memory plan. If the model does not fit, they say why and what would fit."""
     fits: bool
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """Returns the values for `--json`. Sizes are in bytes."""
         devices = [
             {"device": need.device, "available": need.available, "needed": need.needed, **need.parts}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from ds4py import _native, data
 from ds4py.doctor.build import Build, Device
@@ -14,6 +13,7 @@ from ds4py.doctor.device_check import DeviceCheck, check_device
 from ds4py.doctor.findings import Finding, find_problems, missing_device
 from ds4py.doctor.machine import Machine
 from ds4py.doctor.model_fit import ModelFit, check_fit, experts_of
+from ds4py.json_types import Json
 from ds4py.runtime.backend_status import GGML, ON_HOST, OPS, BackendStatus, backend_status
 
 
@@ -156,7 +156,7 @@ def driver_of(backend: str, machine: Machine) -> str | None:
     return None
 
 
-def as_dict(found: DoctorReport) -> dict[str, Any]:
+def as_dict(found: DoctorReport) -> Json:
     """Returns the report for `--json`."""
     return {
         "asked": found.requested,

@@ -12,6 +12,7 @@ import numpy as np
 
 from ds4py.constants import MAX_ROWS
 from ds4py.errors import RequestError
+from ds4py.json_types import Json
 from ds4py.profile.depth_costs import DepthCosts
 from ds4py.speculative import PromptLookupDrafter
 from ds4py.speculative.dspark import DSparkDrafter
@@ -31,7 +32,7 @@ class Profile:
 
     depths: tuple[DepthCosts, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """Returns plain values. Times are in milliseconds."""
         return {"depths": [each.as_dict() for each in self.depths]}
 

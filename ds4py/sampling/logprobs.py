@@ -1,4 +1,4 @@
-"""What the target made of tokens."""
+"""Log probabilities of tokens under the target model."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ds4py import _native
 
 
 class TokenLogprobs(NamedTuple):
-    """Of one token: natural logarithms of the target's softmax at temperature 1, before any policy.
+    """Log probabilities at one position: natural logarithms of the softmax at temperature 1, before any policy.
 
     Attributes:
-        token: the id.
-        logprob: of the token.
-        top: the likeliest ids with theirs, in descending order; the lowest ids first among equals.
+        token: the id of the token that was emitted there.
+        logprob: its log probability.
+        top: the likeliest ids with their log probabilities, in descending order; the lowest ids first among equals.
     """
 
     token: int
@@ -26,9 +26,12 @@ class TokenLogprobs(NamedTuple):
 
 
 def logprobs(logits: npt.NDArray[np.float32], tokens: Sequence[int], top: int) -> tuple[TokenLogprobs, ...]:
-    """Of each token by its row of `logits` [at least len(tokens), vocab], with the `top` likeliest.
+    """Computes the log probabilities of each token, and of the `top` likeliest ids at its position.
 
-    Raises RequestError for what does not fit, BackendError where a logit is no number.
+    Args:
+        logits: float32 [at least len(tokens), vocab]; row i is the distribution that tokens[i] was drawn from.
+
+    Raises RequestError for shapes that do not fit and ids outside the vocabulary, BackendError where a logit is NaN.
     """
     found = _native.logprobs(logits, np.asarray(tokens, np.int32), top)
     return tuple(TokenLogprobs(*each) for each in found)

@@ -1,4 +1,4 @@
-"""Costs that are kept from one start to the next, in the user's cache directory."""
+"""Saves measured costs from one start to the next, in the user's cache directory."""
 
 from __future__ import annotations
 
@@ -16,16 +16,20 @@ from ds4py.errors import FormatError
 from ds4py.speculative.costs import Costs
 
 FORMAT = 1
-"""Of the file's contents."""
+"""The version of the file's format; files of another version are not read."""
 
 WORTH_KEEPING = 16
-"""New steps that are worth a write."""
+"""The fewest new steps for which the file is written again."""
 
 log = logging.getLogger(__name__)
 
 
 class CostStore:
-    """One file of costs. `identity` is what they depend on: model, drafter, device, threads and build."""
+    """A file of costs; its name is a digest of what they depend on.
+
+    Args:
+        identity: model, drafter, devices, threads and build. The processor's name is added to it.
+    """
 
     def __init__(self, identity: dict[str, str | int]) -> None:
         self._identity = {**identity, "format": FORMAT, "processor": processor()}
@@ -33,7 +37,7 @@ class CostStore:
         self.path = Path(platformdirs.user_cache_dir("ds4py", appauthor=False)) / "costs" / f"{digest[:32]}.json"
 
     def load(self) -> Costs:
-        """What was kept; nothing where there is none, or what is there is damaged or of something else."""
+        """Returns the saved costs; empty ones where there is no file, or it is damaged or has another identity."""
         try:
             values = json.loads(self.path.read_text(encoding="utf-8"))
             if values["identity"] == self._identity:
@@ -45,7 +49,11 @@ class CostStore:
         return Costs()
 
     def keep(self, costs: Costs) -> None:
-        """Writes them, where many are new, whole or not at all; where that cannot be, they are learned anew."""
+        """Saves the costs where they have at least WORTH_KEEPING new steps.
+
+        The file is replaced whole or not at all. A file that cannot be written is no error, since costs are measured
+        again.
+        """
         if costs.steps < WORTH_KEEPING:
             return
         text = json.dumps({"identity": self._identity, "costs": costs.as_dict()}, indent=1)
@@ -67,7 +75,7 @@ class CostStore:
 
 
 def processor() -> str:
-    """The processor's name, as far as the system tells."""
+    """Returns the processor's model name, or its architecture where the system does not tell the name."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             names = (line.split(":", 1)[1].strip() for line in file if line.startswith(("model name", "Model")))

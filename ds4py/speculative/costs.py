@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from ds4py.errors import FormatError, RequestError
+from ds4py.json_types import Json
 from ds4py.speculative.expected import checked, monotone
 
 SAMPLES = 31
@@ -146,7 +147,7 @@ class Costs:
         known = self._draft_known(drafter)
         return known[min(known, key=lambda b: abs(b - bucket))]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """What is known of the engine itself, as plain values in milliseconds; `from_dict` reads it."""
         with self._lock:
             return {

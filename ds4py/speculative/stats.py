@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import fmean, median
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ds4py.json_types import Json
 
 
 class Cycle(NamedTuple):
@@ -172,7 +174,7 @@ class Speculation:
 
         return [Milliseconds.of(used(width)).median for width in range(len(self.widths))]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """All of it as plain values; times in milliseconds."""
         return {
             "drafter": self.drafter,

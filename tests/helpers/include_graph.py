@@ -29,7 +29,7 @@ def included(file: Path) -> frozenset[Path]:
 
 
 def room_of(file: Path) -> str:
-    """The room of a file: "include", "bindings", "c", a folder of native/src such as "graph", or one of two for kernels.
+    """The room of a file: "include", "bindings", "c", a folder of native/src, or one of two for kernels.
 
     "kernels/cpu" has the CPU's kernels. All others are "kernels": the launcher's interface and the sources behind it,
     which one build compiles for a device and another for the emulator.
