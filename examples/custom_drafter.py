@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import ds4py
-from ds4py.speculative import Draft, DraftRequest
+from ds4py.speculative import Draft, DraftRequest, TargetSession
 
 
 class Pairs:
@@ -13,7 +13,7 @@ class Pairs:
 
     name = "pairs"
 
-    def propose(self, session: ds4py.Session, request: DraftRequest, width: int) -> Draft | None:
+    def propose(self, session: TargetSession, request: DraftRequest, width: int) -> Draft | None:
         """Up to `width` proposals for what follows the anchor, each chosen without drawing: q is 1 at each."""
         text = session.history().tolist()
         after = dict(pairwise(text))

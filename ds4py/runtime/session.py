@@ -21,7 +21,7 @@ from ds4py.generation.stopping import StopStrings
 from ds4py.grammar import Constraint
 from ds4py.runtime.exclusive import Exclusive
 from ds4py.runtime.rpc_turns import bare
-from ds4py.sampling.policy import Sampling
+from ds4py.sampling import AnySampling, Sampling, native_sampler
 from ds4py.speculative import (
     Choice,
     Costs,
@@ -42,7 +42,6 @@ from ds4py.tokenizer import Tokenizer
 
 StepProgress = Callable[[int, int], None]
 Ids = Sequence[int] | npt.NDArray[np.int32]
-Policy = Sampling | _native.Sampler
 
 
 class Session(StaysInProcess):
@@ -168,13 +167,13 @@ class Session(StaysInProcess):
         row: npt.NDArray[np.float32] = self._live.logits()
         return row
 
-    def sample(self, sampling: Policy, rng: _native.Rng) -> int:
+    def sample(self, sampling: AnySampling, rng: _native.Rng) -> int:
         """Draws what follows the last token, without emitting it. RequestError when nothing has been evaluated."""
         self._settle()
-        return int(self._live.sample(_sampler(sampling), rng))
+        return int(self._live.sample(native_sampler(sampling), rng))
 
     def draft(
-        self, sampling: Policy | None = None, rng: _native.Rng | None = None, *, shortlist: int | None = None
+        self, sampling: AnySampling | None = None, rng: _native.Rng | None = None, *, shortlist: int | None = None
     ) -> Draft:
         """A block of the engine's drafter after the anchor. Changes nothing but `rng`.
 
@@ -186,7 +185,7 @@ class Session(StaysInProcess):
 
         Raises RequestError without a drafter or an anchor, Cancelled.
         """
-        sampler = None if sampling is None else _sampler(sampling)
+        sampler = None if sampling is None else native_sampler(sampling)
         if shortlist is None:
             shortlist = default_shortlist(self.tokenizer.vocab_size)
             if shortlist and self._live.drafts_on_device and (sampler is None or sampler.policy.temperature_only):
@@ -400,10 +399,6 @@ class Session(StaysInProcess):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _sampler(sampling: Policy) -> _native.Sampler:
-    return sampling if isinstance(sampling, _native.Sampler) else _native.Sampler(sampling.policy())
 
 
 def no_anchor() -> RequestError:

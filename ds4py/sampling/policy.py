@@ -10,8 +10,6 @@ from numbers import Integral, Real
 from ds4py import _native
 from ds4py.errors import RequestError
 
-__all__ = ["Sampling"]
-
 _INT32 = range(-(2**31), 2**31)
 _SEEDS = range(2**64)
 _NUMBERS = ("temperature", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
@@ -101,3 +99,12 @@ def _checked_bias(bias: Mapping[int, float]) -> dict[int, float]:
         _require_integer("a token of logit_bias", token, _INT32)
         _require_number(f"logit_bias[{token}]", value)
     return {int(token): float(value) for token, value in bias.items()}
+
+
+AnySampling = Sampling | _native.Sampler
+"""A policy, or the native sampler that was made from one, which spares making it again for every call."""
+
+
+def native_sampler(sampling: AnySampling) -> _native.Sampler:
+    """The native sampler of a policy; one that is native already is returned as it is."""
+    return sampling if isinstance(sampling, _native.Sampler) else _native.Sampler(sampling.policy())

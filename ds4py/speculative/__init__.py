@@ -4,14 +4,18 @@ from ds4py.deprecated import renamed
 from ds4py.speculative.accept import Proposals, accept
 from ds4py.speculative.choice import Choice, choose
 from ds4py.speculative.costs import Costs, Curve
-from ds4py.speculative.draft import Draft, Drafter, DraftRequest, HeldQ
+from ds4py.speculative.draft import Draft, HeldQ
 from ds4py.speculative.draft_length import Auto, Breaker, Confidence, Ewma, Fixed, Staged, Width, as_width
 from ds4py.speculative.draft_length.base import Offer
-from ds4py.speculative.dspark import DrafterInfo, DSparkDrafter, default_shortlist
+from ds4py.speculative.drafter import Drafter
+from ds4py.speculative.drafter_info import DrafterInfo, default_shortlist
+from ds4py.speculative.dspark import DSparkDrafter
 from ds4py.speculative.lookup import PromptLookupDrafter
 from ds4py.speculative.loop import Loop, Rule
+from ds4py.speculative.request import DraftRequest
 from ds4py.speculative.scripted import ScriptedDrafter
 from ds4py.speculative.stats import Cycle, Speculation
+from ds4py.speculative.target import TargetSession
 
 __all__ = [
     "Auto",
@@ -37,6 +41,7 @@ __all__ = [
     "ScriptedDrafter",
     "Speculation",
     "Staged",
+    "TargetSession",
     "Width",
     "accept",
     "as_width",

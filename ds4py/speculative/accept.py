@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ds4py import _native
-from ds4py.sampling.policy import Sampling
+from ds4py.sampling import AnySampling, native_sampler
 
 __all__ = ["Proposals", "accept"]
 
@@ -36,7 +36,7 @@ class Proposals(Protocol):
 def accept(
     logits: npt.NDArray[np.float32],
     draft: Proposals,
-    sampling: Sampling | _native.Sampler,
+    sampling: AnySampling,
     rng: _native.Rng,
     *,
     history: Sequence[int] | npt.NDArray[np.int32] = (),
@@ -61,7 +61,7 @@ def accept(
         RequestError: for another rule, shapes that do not fit, ids outside the vocabulary, or a row without a token.
         BackendError: when a logit is NaN or +inf.
     """
-    sampler = sampling if isinstance(sampling, _native.Sampler) else _native.Sampler(sampling.policy())
+    sampler = native_sampler(sampling)
     # Only penalties look at it, and it may be as long as the context.
     seen = np.asarray(history, dtype=np.int32) if len(history) and sampler.policy.penalises else NONE
     tokens, q, ids, k = draft.tokens, draft.q_probs, draft.q_ids, len(logits) - 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from ds4py.errors import RequestError
-from ds4py.speculative.draft import Drafter
-from ds4py.speculative.dspark import DrafterInfo, DSparkDrafter
+from ds4py.speculative.drafter import Drafter
+from ds4py.speculative.drafter_info import DrafterInfo
+from ds4py.speculative.dspark import DSparkDrafter
 from ds4py.speculative.lookup import PromptLookupDrafter
 
 Choice = Literal["auto", "off", "dspark", "lookup"]

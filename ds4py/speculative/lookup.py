@@ -5,16 +5,14 @@ from __future__ import annotations
 import weakref
 from array import array
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ds4py.errors import RequestError
 from ds4py.prefix_cache.common_prefix import common_prefix
-from ds4py.speculative.draft import Draft, DraftRequest, Ids
-
-if TYPE_CHECKING:
-    from ds4py.runtime.session import Session
+from ds4py.speculative.draft import Draft, Ids
+from ds4py.speculative.request import DraftRequest
+from ds4py.speculative.target import TargetSession
 
 SIZES = (4, 3, 2)
 """Lengths of the n-grams that are looked up, the longest first."""
@@ -36,19 +34,19 @@ class PromptLookupDrafter:
             raise RequestError(f"the length of a lookup is {length}, wanted 1 to 15 proposals")
         self.length = length
         self._index = Index()
-        self._seen: tuple[weakref.ref[Session], int] | None = None
+        self._seen: tuple[weakref.ref[TargetSession], int] | None = None
 
-    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft | None:
+    def propose(self, session: TargetSession, request: DraftRequest, width: int) -> Draft | None:
         """What followed before, or None where the last two tokens are new."""
         found = self.find(session, width)
         return Draft.point_mass(found[0]) if found else None
 
-    def find(self, session: Session, most: int) -> tuple[Ids, int] | None:
+    def find(self, session: TargetSession, most: int) -> tuple[Ids, int] | None:
         """What followed before, at most `most` tokens, int32, and the length of the ending that was found."""
         self._follow(session)
         return self._index.continuation(min(self.length, most))
 
-    def _follow(self, session: Session) -> None:
+    def _follow(self, session: TargetSession) -> None:
         """Makes the index that of the session's text; where it has only grown, by what is new."""
         seen, self._seen = self._seen, None  # an interrupted index is of no use
         if seen is None:

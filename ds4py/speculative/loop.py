@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -12,13 +12,13 @@ from ds4py.errors import RequestError
 from ds4py.sampling.logprobs import TokenLogprobs, logprobs
 from ds4py.speculative.accept import accept
 from ds4py.speculative.costs import Costs
-from ds4py.speculative.draft import Draft, Drafter, DraftRequest, Floats
+from ds4py.speculative.draft import Draft, Floats
 from ds4py.speculative.draft_length import Width
+from ds4py.speculative.drafter import Drafter
 from ds4py.speculative.proposers import Candidate, Proposer, most_promising, proposer
+from ds4py.speculative.request import DraftRequest
 from ds4py.speculative.stats import Cycle, Speculation
-
-if TYPE_CHECKING:
-    from ds4py.runtime.session import Session
+from ds4py.speculative.target import TargetSession
 
 Rule = Literal["token", "match", "block"]
 
@@ -60,7 +60,7 @@ class Loop:
 
     def __init__(
         self,
-        session: Session,
+        session: TargetSession,
         request: DraftRequest,
         drafters: Sequence[Drafter],
         width: Width,

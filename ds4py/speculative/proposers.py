@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ds4py.speculative.costs import Costs, Curve
-from ds4py.speculative.draft import Draft, Drafter, DraftRequest, Ids
+from ds4py.speculative.draft import Draft, Ids
 from ds4py.speculative.draft_length.base import MOST, Offer
+from ds4py.speculative.drafter import Drafter
 from ds4py.speculative.dspark import DSparkDrafter
 from ds4py.speculative.expected import emitted
 from ds4py.speculative.lookup import PromptLookupDrafter
+from ds4py.speculative.request import DraftRequest
 from ds4py.speculative.survival import Confident, Observed
-
-if TYPE_CHECKING:
-    from ds4py.runtime.session import Session
+from ds4py.speculative.target import TargetSession
 
 LOOKUP_PRIORS = {4: 0.6, 3: 0.5, 2: 0.3}
 """By the length of the ending that was found; a longer one is rarer by chance."""
@@ -33,10 +33,10 @@ class Proposer(ABC):
         self.priced_as: str | None = getattr(drafter, "priced_as", drafter.name)
 
     @abstractmethod
-    def offer(self, session: Session, costs: Costs, most: int) -> Offer | None:
+    def offer(self, session: TargetSession, costs: Costs, most: int) -> Offer | None:
         """What the next `most` proposals promise; None where there are none."""
 
-    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft | None:
+    def propose(self, session: TargetSession, request: DraftRequest, width: int) -> Draft | None:
         """Proposals for the cycle that was offered."""
         return self.drafter.propose(session, request, width)
 
@@ -64,7 +64,7 @@ class Modelled(Proposer):
         self._offered: tuple[tuple[int, int, Curve | None, bool, int | None], Offer] | None = None  # often the same
         self._ends = False  # whether a draft was shorter than asked for, so that others are not much longer
 
-    def offer(self, session: Session, costs: Costs, most: int) -> Offer:
+    def offer(self, session: TargetSession, costs: Costs, most: int) -> Offer:
         """By its confidences, where it has them."""
         owned = session.drafter if isinstance(self.drafter, DSparkDrafter) else None
         count = min(most, owned.block if owned else min(self._longest + 1, MOST) if self._ends else MOST)
@@ -77,7 +77,7 @@ class Modelled(Proposer):
             self._offered = state, Offer(expected, *state[2:], costs.oldest(count))
         return self._offered[1]
 
-    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft | None:
+    def propose(self, session: TargetSession, request: DraftRequest, width: int) -> Draft | None:
         """The drafter's proposals."""
         draft = super().propose(session, request, width)
         if draft:
@@ -113,7 +113,7 @@ class Lookup(Proposer):
         self._found: tuple[Ids, int] | None = None
         self.priced_as = None
 
-    def offer(self, session: Session, costs: Costs, most: int) -> Offer | None:
+    def offer(self, session: TargetSession, costs: Costs, most: int) -> Offer | None:
         """By how often endings of this length went on as before."""
         self._found = self.drafter.find(session, most)
         if self._found is None:
@@ -125,7 +125,7 @@ class Lookup(Proposer):
             unknown=costs.unknown(range(min(most, 1) + 1)),
         )
 
-    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft | None:
+    def propose(self, session: TargetSession, request: DraftRequest, width: int) -> Draft | None:
         """What was found."""
         return Draft.point_mass(self._found[0][:width]) if self._found else None
 
@@ -162,7 +162,7 @@ def proposer(drafter: Drafter) -> Proposer:
     return Lookup(drafter) if isinstance(drafter, PromptLookupDrafter) else Modelled(drafter)
 
 
-def most_promising(proposers: Sequence[Proposer], session: Session, costs: Costs, most: int) -> Candidate | None:
+def most_promising(proposers: Sequence[Proposer], session: TargetSession, costs: Costs, most: int) -> Candidate | None:
     """Who promises most tokens a second, or most tokens where costs are unknown; the first where others do not more."""
     found = [Candidate(each, offer) for each in proposers if (offer := each.offer(session, costs, most))]
     if len(found) == 1:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from ds4py import Session
-from ds4py.speculative import Draft, Drafter, DraftRequest, DSparkDrafter, PromptLookupDrafter
+from ds4py.speculative import Draft, Drafter, DraftRequest, DSparkDrafter, PromptLookupDrafter, TargetSession
 
 EVIDENCE = 4
 """Tokens that have to have occurred before, for a lookup to be preferred to the drafter: the longest it looks for."""
@@ -26,7 +25,7 @@ class LookupFirst:
         self._lookup = PromptLookupDrafter()
         self._drafter = DSparkDrafter()
 
-    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft | None:
+    def propose(self, session: TargetSession, request: DraftRequest, width: int) -> Draft | None:
         """The proposals of the one whose turn it is."""
         chosen: Drafter = self._lookup if recurs(session.history(), EVIDENCE) else self._drafter
         return chosen.propose(session, request, width)
