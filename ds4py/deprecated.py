@@ -35,10 +35,11 @@ MOVED = {
 
 RENAMED = {
     "Lease": "LeasedSession",
-    "Lent": "CallerSession",
+    "Lent": "caller_session",
     "Options": "GenerationOptions",
     "Proof": "BackendStatus",
     "Wanted": "DeviceOptions",
+    "prepared": "prepared_folder",
     "proof": "backend_status",
     "turn_marks": "cache_breakpoints",
     "unproven": "unproven_note",

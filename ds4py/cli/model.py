@@ -63,7 +63,7 @@ def open_engine(
         note(args, str(warning.message))
     if not engine.embedded:
         place = (
-            f"device {engine.placement}, threads {engine.threads}{nodes_note(engine.nodes, engine.spread_over_nodes)}"
+            f"device {engine.device_map}, threads {engine.threads}{nodes_note(engine.nodes, engine.spread_over_nodes)}"
         )
         note(args, f"model {engine.name} ({engine.path}), {place}")
     for each in engine.notes:

@@ -133,13 +133,13 @@ def run(args: argparse.Namespace) -> int:
 
 def check_paths(args: argparse.Namespace) -> None:
     """Raises OSError or RequestError for what is not there, or cannot be written, before anything listens."""
-    from ds4py.prefix_cache import prepared
+    from ds4py.prefix_cache import prepared_folder
 
     for file in (args.model, args.drafter):
         if file is not None:
             require_file(file)
     if args.cache_dir is not None:
-        prepared(args.cache_dir)
+        prepared_folder(args.cache_dir)
 
 
 def require_server() -> "Callable[..., None]":

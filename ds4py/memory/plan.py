@@ -74,7 +74,7 @@ Measure = Callable[[DeviceOptions], Sequence[DeviceNeed]]
 class Plan:
     """Where a model goes, what it takes there, and what there is to say of it."""
 
-    wanted: DeviceOptions
+    options: DeviceOptions
     needs: tuple[DeviceNeed, ...]
     notes: tuple[str, ...]
 

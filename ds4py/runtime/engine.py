@@ -11,27 +11,26 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ds4py import _native, data
-from ds4py.chat import Message, encode_chat
+from ds4py.chat import Message, ReplyParser, encode_chat
 from ds4py.chat.markers import USER
-from ds4py.chat.reply import ReplyParser
 from ds4py.errors import RequestError, UnprovenDevice
-from ds4py.generation.cancelling import Cancel
+from ds4py.generation import Cancel, ChatStream, GenerationOptions, PlainReply, Reply, check_options
 from ds4py.generation.in_process import StaysInProcess
-from ds4py.generation.options import GenerationOptions, check_options
-from ds4py.generation.stream import ChatStream, PlainReply, Reply
-from ds4py.memory.plan import DeviceOptions, find_plan, measure_files, shared_memory_note
+from ds4py.memory import DeviceOptions
 from ds4py.prefix_cache import (
     DEFAULT_CACHE_BYTES,
-    CallerSession,
     LeasedSession,
     SessionPool,
     cache_breakpoints,
+    caller_session,
     check_length,
-    prepared,
+    prepared_folder,
 )
 from ds4py.runtime.backend_status import unproven_note
+from ds4py.runtime.loading import LoadedModels, ModelFiles, load_models
 from ds4py.runtime.rpc_turns import taking_turns, turn
-from ds4py.runtime.session import Session, token_ids
+from ds4py.runtime.session import Session
+from ds4py.runtime.token_ids import token_ids
 from ds4py.speculative import DrafterInfo
 from ds4py.speculative.cost_store import CostStore
 from ds4py.tokenizer import Tokenizer
@@ -111,57 +110,46 @@ class Engine(StaysInProcess):
         if threads is None and self.embedded:  # too small to share: barriers would take most of its time
             threads = 1
         if cache_dir is not None:
-            prepared(cache_dir)  # what cannot be used is said before the model is loaded
-        files = _files(self.path, drafter)
-        layers, trained = _checked(*files)
+            prepared_folder(cache_dir)  # a folder that cannot be used is refused before the model is loaded
+        files = ModelFiles.open(self.path, drafter)
         self._context = context
         wanted = DeviceOptions(
             device,
             tuple(split),
-            layers if cpu_moe == "all" else cpu_moe,
-            min(context or DEFAULT_CONTEXT, trained),
+            files.layers if cpu_moe == "all" else cpu_moe,
+            min(context or DEFAULT_CONTEXT, files.context),
         )
-        target_share = _target_share(*files)
-        with turn(os.environ.get("DS4_DEVICE", device) if device == "auto" else device):
-            plan = find_plan(measure_files(*files, repack=repack), wanted, layers)
-            self._model: _native.Model | None = _native.Model.load(
-                self.path,
-                device=plan.wanted.device,
-                split=list(plan.wanted.split),
-                cpu_moe=plan.wanted.cpu_moe,
-                threads=threads,
-                repack=repack,
-                reserve=plan.host_reserve,
-                progress=_part(progress, 0.0, target_share),
-            )
-            self._drafter: _native.Drafter | None = None
-            self.drafter: DrafterInfo | None = None
-            if drafter is not None:
-                drafter = os.fspath(drafter)
-                self._drafter = _native.Drafter.load(drafter, self._model, progress=_part(progress, target_share, 1.0))
-                self.drafter = DrafterInfo.of(drafter, self._drafter)
-        elsewhere = shared_memory_note(files[0].paths, files[0].file_bytes)
-        self.notes: tuple[str, ...] = plan.notes + ((elsewhere,) if elsewhere else ())
-        self.hyperparameters = self._model.hyperparameters
-        metadata = self._model.file.metadata()
+        models = load_models(files, self.path, drafter, wanted, threads=threads, repack=repack, progress=progress)
+        self._models: LoadedModels | None = models
+        self.drafter: DrafterInfo | None = models.info
+        self.notes: tuple[str, ...] = models.notes
+        model = models.target
+        self.hyperparameters = model.hyperparameters
+        metadata = model.file.metadata()
         self.name = str(metadata.get("general.name") or os.path.basename(self.path))
         self.tokenizer = Tokenizer.from_metadata(metadata, vocab_size=self.hyperparameters.vocab)
-        self.device: str = self._model.device
-        self.placement: str = self._model.device_map
+        self.device: str = model.device
+        self.device_map: str = model.device_map
         for name in self.device.split(","):
             if note := unproven_note(name, _native.cpu_kernels()[0]):
                 warnings.warn(note, UnprovenDevice, stacklevel=2)
-        self.threads: int = self._model.threads
-        self.nodes: int = self._model.nodes
-        self.spread_over_nodes: bool = self._model.spread_over_nodes
-        self.repacked: bool = self._model.packed_bytes > 0
-        self.identity = self._identity(repack)
+        self.threads: int = model.threads
+        self.nodes: int = model.nodes
+        self.spread_over_nodes: bool = model.spread_over_nodes
+        self.repacked: bool = model.packed_bytes > 0
+        self.identity = self._identity(models, repack)
         store = CostStore(self.identity)
         self.costs = store.load()
-        self._pool: SessionPool | None = None
+        self._pool: SessionPool[Session] | None = None
         self._pool_lock = threading.Lock()
         self._pool_options: dict[str, Any] = {"sessions": sessions, "cache_dir": cache_dir, "cache_bytes": cache_bytes}
         self._keep_costs = weakref.finalize(self, store.keep, self.costs)  # also where nobody closes it
+
+    @property
+    def placement(self) -> str:
+        """The old name of `device_map`, which warns and works for one more version."""
+        warnings.warn("Engine.placement is now Engine.device_map", DeprecationWarning, stacklevel=2)
+        return self.device_map
 
     @property
     def context_length(self) -> int:
@@ -174,7 +162,7 @@ class Engine(StaysInProcess):
         return self._context or min(DEFAULT_CONTEXT, self.context_length)
 
     @property
-    def pool(self) -> SessionPool:
+    def pool(self) -> SessionPool[Session]:
         """The live sessions of `chat` and `complete`, made at first use; set another one to choose its context."""
         with self._pool_lock:
             if self._pool is None:
@@ -182,7 +170,7 @@ class Engine(StaysInProcess):
             return self._pool
 
     @pool.setter
-    def pool(self, pool: SessionPool) -> None:
+    def pool(self, pool: SessionPool[Session]) -> None:
         if self._pool is not None:
             self._pool.close()
         self._pool = pool
@@ -197,21 +185,21 @@ class Engine(StaysInProcess):
         Raises RequestError for a context beyond the model's, BackendError when there is no room.
         """
         positions = self.default_context if context is None else context
-        used, info = (self._drafter, self.drafter) if drafter else (None, None)
+        models = self._live()
+        used, info = (models.drafter, models.info) if drafter else (None, None)
         with turn(self.device):
-            native = _native.Session(self._live(), context=positions, kv_dtype=kv_dtype, drafter=used)
-        native = taking_turns(native, self.device)
-        return Session(native, self.tokenizer, info, self.costs, self)
+            native = _native.Session(models.target, context=positions, kv_dtype=kv_dtype, drafter=used)
+        return Session(taking_turns(native, self.device), self.tokenizer, info, self.costs, self)
 
     def load_session(self, path: str | os.PathLike[str], *, context: int | None = None) -> Session:
         """Continues a session that `Session.save` wrote with this model, in as large a context or in `context`.
 
         Raises FormatError when the file is damaged, of another model, or longer than the context.
         """
+        models = self._live()
         with turn(self.device):
-            native = _native.Session.load(self._live(), os.fspath(path), drafter=self._drafter, context=context)
-        native = taking_turns(native, self.device)
-        return Session(native, self.tokenizer, self.drafter, self.costs, self)
+            native = _native.Session.load(models.target, os.fspath(path), drafter=models.drafter, context=context)
+        return Session(taking_turns(native, self.device), self.tokenizer, models.info, self.costs, self)
 
     def chat(
         self,
@@ -260,10 +248,10 @@ class Engine(StaysInProcess):
         check_options(options, self.drafter, self.tokenizer.vocab_size)
         breakpoints = cache_breakpoints(ids, self.tokenizer.token_id(USER))
 
-        def lend(cancel: Cancel) -> LeasedSession | CallerSession:
-            return (
-                self.pool.acquire(ids, cancel, breakpoints) if session is None else CallerSession(session, ids, cancel)
-            )
+        def lend(cancel: Cancel) -> LeasedSession[Session]:
+            if session is not None:
+                return caller_session(session, ids, cancel)
+            return self.pool.acquire(ids, cancel, breakpoints)
 
         return ChatStream(ids, lend, reply, options, breakpoints)
 
@@ -274,24 +262,23 @@ class Engine(StaysInProcess):
             self._pool = None
         self._keep_costs()
         with turn(self.device):
-            self._model = self._drafter = None
+            self._models = None
 
-    def _identity(self, repack: bool) -> dict[str, str | int]:
-        """Of model, drafter, device and build."""
-        drafter = self._drafter
+    def _identity(self, models: LoadedModels, repack: bool) -> dict[str, str | int]:
+        """What costs and saved sessions depend on: model, drafter, devices, threads and build."""
         return {
-            "model": f"{self._live().fingerprint:016x}",
-            "drafter": f"{drafter.fingerprint:016x}" if drafter else "",
-            "device": self.placement,
+            "model": f"{models.target.fingerprint:016x}",
+            "drafter": f"{models.drafter.fingerprint:016x}" if models.drafter else "",
+            "device": self.device_map,
             "threads": self.threads,
             "repack": int(repack),
             "build": _native.commit(),
         }
 
-    def _live(self) -> _native.Model:
-        if self._model is None:
+    def _live(self) -> LoadedModels:
+        if self._models is None:
             raise RequestError("this engine is closed")
-        return self._model
+        return self._models
 
     def __enter__(self) -> Engine:
         return self
@@ -300,29 +287,3 @@ class Engine(StaysInProcess):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _files(target: str, drafter: str | os.PathLike[str] | None) -> tuple[_native.GgufFile, _native.GgufFile | None]:
-    opened = _native.GgufFile.open(target)
-    return opened, None if drafter is None else _native.GgufFile.open(os.fspath(drafter))
-
-
-def _checked(target: _native.GgufFile, drafter: _native.GgufFile | None) -> tuple[int, int]:
-    """Layers and trained context of a target. Raises for a pair that does not fit, before anything is loaded."""
-    numbers = _native.read_hyperparameters(target)
-    if drafter is not None:
-        _native.read_drafter(drafter, numbers)
-    return numbers.layers, numbers.context
-
-
-def _target_share(target: _native.GgufFile, drafter: _native.GgufFile | None) -> float:
-    """The target's part of the bytes to load."""
-    return target.file_bytes / (target.file_bytes + (drafter.file_bytes if drafter else 0))
-
-
-def _part(progress: Callable[[float], None] | None, begin: float, end: float) -> Callable[[float], None] | None:
-    """Progress of a part that goes from `begin` to `end` of the whole."""
-    if progress is None:
-        return None
-    report = progress
-    return lambda fraction: report(begin + (end - begin) * fraction)

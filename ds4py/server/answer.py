@@ -17,7 +17,7 @@ from ds4py.server.errors import ApiError, api_error, log
 from ds4py.server.work import Work
 
 if TYPE_CHECKING:
-    from ds4py.generation.stream import ChatPiece, ChatStream
+    from ds4py.generation import ChatPiece, ChatStream
 
 Json = dict[str, Any]
 

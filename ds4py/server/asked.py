@@ -11,7 +11,7 @@ from ds4py.chat import encode_chat
 
 if TYPE_CHECKING:
     from ds4py import Engine, Tokenizer
-    from ds4py.generation.stream import ChatStream
+    from ds4py.generation import ChatStream
     from ds4py.grammar import Constraint
 
 Json = dict[str, Any]

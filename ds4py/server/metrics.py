@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from ds4py.speculative.draft_length.base import MOST
 
 if TYPE_CHECKING:
-    from ds4py.generation.stream import ChatStream
+    from ds4py.generation import ChatStream
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 

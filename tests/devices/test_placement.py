@@ -60,7 +60,7 @@ def test_golden_logits(
 ) -> None:
     names = {"a": remote, "b": second}
     with open_pair(devices.format(**names), split, cpu_moe) as engine:
-        assert engine.placement == placed.format(**names)
+        assert engine.device_map == placed.format(**names)
         check_golden(engine)
 
 

@@ -12,7 +12,7 @@ from ds4py.server.answer import Answer, Event, new_id
 from ds4py.server.errors import ApiError, anthropic_body
 
 if TYPE_CHECKING:
-    from ds4py.generation.stream import ChatPiece, ChatStream
+    from ds4py.generation import ChatPiece, ChatStream
 
 Json = dict[str, Any]
 

@@ -14,7 +14,7 @@ from ds4py.server.openai.messages import tool_call
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
-    from ds4py.generation.stream import ChatPiece, ChatStream
+    from ds4py.generation import ChatPiece, ChatStream
 
 Json = dict[str, Any]
 

@@ -13,7 +13,7 @@ from ds4py.server.openai.logprobs import LOWEST, token_text
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
-    from ds4py.generation.stream import ChatPiece, ChatStream
+    from ds4py.generation import ChatPiece, ChatStream
 
 Json = dict[str, Any]
 

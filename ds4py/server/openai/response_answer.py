@@ -14,7 +14,7 @@ from ds4py.server.openai.logprobs import entries
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
-    from ds4py.generation.stream import ChatPiece, ChatStream
+    from ds4py.generation import ChatPiece, ChatStream
     from ds4py.server.openai.responses import ResponseRequest
 
 Json = dict[str, Any]
