@@ -3,10 +3,11 @@
 Usage: serve.py [-m TARGET.gguf -md DRAFTER.gguf] [--requests 200] [--warm 300] [--clients 8] [--parallel 2]
                 [--cut 0.33] [-n 48] [--seed 1] [--json FILE]
 Starts `ds4py serve` on a free port, asks each prompt alone, and then all clients ask at once, greedily and with a fixed
-width. The first client has four connections, the others one each. A share of the requests is cut off at a random moment
-of the time that the request takes alone. Requests before those that count fill the sessions' caches of graphs. Reported
-are answers that differ from those asked alone, how much the server's anonymous memory grew from the second quarter of
-the requests to the last (Linux), and times to the first token. Without -m it serves the embedded pair.
+draft length. The first client has four connections, the others one each. A share of the requests is cut off at a
+random moment of the time that the request takes alone. Requests before those that count fill the sessions' caches of
+graphs. Reported are answers that differ from those asked alone, how much the server's anonymous memory grew from the
+second quarter of the requests to the last (Linux), and times to the first token. Without -m it serves the embedded
+pair.
 """
 
 import argparse
@@ -141,8 +142,8 @@ def plan(requests: int, *, clients: int, prompts: int, cut: float, rng: random.R
 
 @contextmanager
 def served(*flags: str) -> Iterator[tuple[str, int]]:
-    """A server with a fixed width in a process of its own: its URL and the process."""
-    fixed = ("--port", "0", "--draft", "dspark", "--width", "3")
+    """A server with a fixed draft length in a process of its own: its URL and the process."""
+    fixed = ("--port", "0", "--draft", "dspark", "--draft-length", "3")
     command = [sys.executable, "-m", "ds4py", "serve", *fixed, *flags]
     # Elsewhere than in the source tree, whose ds4py has no native module.
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tempfile.gettempdir()) as process:

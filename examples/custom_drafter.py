@@ -13,13 +13,13 @@ class Pairs:
 
     name = "pairs"
 
-    def propose(self, session: TargetSession, request: DraftRequest, width: int) -> Draft | None:
-        """Up to `width` proposals for what follows the anchor, each chosen without drawing: q is 1 at each."""
+    def propose(self, session: TargetSession, request: DraftRequest, draft_length: int) -> Draft | None:
+        """Up to `draft_length` proposals for what follows the anchor, each chosen without drawing: q is 1 at each."""
         text = session.history().tolist()
         after = dict(pairwise(text))
         found: list[int] = []
         token = text[-1]
-        while len(found) < width and token in after:
+        while len(found) < draft_length and token in after:
             found.append(token := after[token])
         return Draft.point_mass(found)
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from ds4py.profile import Depth, Profile
 
 DESCRIPTION = """\
-Measures, warm and at each depth, a verify of every width k (the anchor and k proposals), a draft and a plain step, and
-prints what follows: the survival (of a proposal, given those before it) at which each width is as fast as plain
-decoding, and the speed to expect at a survival. The costs are kept: `--width auto` starts from them."""
+Measures, warm and at each depth, a verify of every draft length k (the anchor and k proposals), a draft and a plain
+step, and prints what follows: the survival (of a proposal, given those before it) at which each draft length is as fast
+as plain decoding, and the speed to expect at a survival. The costs are kept: `--draft-length auto` starts from them."""
 
 DEPTHS = (0, 4096)
 SURVIVALS = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -89,8 +89,8 @@ def show(engine: "Engine", profile: "Profile") -> None:
 
 
 def cost_table(depth: "Depth") -> list[list[str]]:
-    """By width: its verify, also in plain steps, and from which survival on it pays."""
-    lines = [["width", "verify ms", "of plain", "pays from survival"]]
+    """By draft length: its verify, also in plain steps, and from which survival on it pays."""
+    lines = [["draft length", "verify ms", "of plain", "pays from survival"]]
     for k, (ms, even) in enumerate(zip(depth.verify_ms, [None, *depth.break_even], strict=True)):
         pays = "" if k == 0 else "never" if even is None else f"{even:.2f}"
         lines.append([str(k), f"{ms:.2f}", f"{ms / depth.plain_ms:.2f}", pays])
@@ -98,9 +98,9 @@ def cost_table(depth: "Depth") -> list[list[str]]:
 
 
 def speed_table(depth: "Depth") -> list[list[str]]:
-    """By survival: the best width, tokens a second with it, and how many times as fast as plain."""
-    lines = [["survival", "best width", "tokens/s", "of plain"]]
+    """By survival: the best draft length, tokens a second with it, and how many times as fast as plain."""
+    lines = [["survival", "best draft length", "tokens/s", "of plain"]]
     for survival in SURVIVALS:
-        width, rate = depth.speed(survival)
-        lines.append([f"{survival:.1f}", str(width), f"{rate:.1f}", f"{rate * depth.plain_ms / 1000:.2f}"])
+        draft_length, rate = depth.speed(survival)
+        lines.append([f"{survival:.1f}", str(draft_length), f"{rate:.1f}", f"{rate * depth.plain_ms / 1000:.2f}"])
     return lines

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ds4py.speculative.expected import best_width, break_even, emitted, monotone
+from ds4py.speculative.cost_model import best_draft_length, break_even, expected_tokens, monotone
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class Depth:
 
     Attributes:
         depth: tokens before the step.
-        verify_ms: of a verify by width, from 0 (the anchor alone) to the drafter's block; without a drafter to what
-            prompt lookup proposes.
+        verify_ms: of a verify by draft length, from 0 (the anchor alone) to the drafter's block; without a drafter to
+            what prompt lookup proposes.
         plain_ms: of a plain step in a session that has no drafter.
         draft_ms: of a block; None without a drafter.
     """
@@ -32,20 +32,22 @@ class Depth:
 
     @property
     def break_even(self) -> list[float | None]:
-        """By width from 1: the survival, alike at every position, from which speculation pays; None where none does."""
+        """The survival, alike at every position, from which each draft length >= 1 pays; None where it never does."""
         return break_even(self._curve, self.draft_ms or 0.0, self.plain_ms)
 
     def speed(self, survival: float) -> tuple[int, float]:
-        """The best width at a survival that is alike at every position, and tokens a second there.
+        """The best draft length at a survival that is alike at every position, and tokens a second there.
 
         0 is plain decoding, without a draft.
         """
-        width, rate = best_width([survival] * (len(self._curve) - 1), self._curve, self.draft_ms or 0.0)
-        return (width, 1000 * rate) if width and rate * self.plain_ms > 1 else (0, 1000 / self.plain_ms)
+        draft_length, rate = best_draft_length([survival] * (len(self._curve) - 1), self._curve, self.draft_ms or 0.0)
+        return (draft_length, 1000 * rate) if draft_length and rate * self.plain_ms > 1 else (0, 1000 / self.plain_ms)
 
-    def speed_at(self, width: int, survival: float) -> float:
-        """Tokens a second with a fixed width."""
-        return 1000 * emitted([survival] * width)[-1] / ((self.draft_ms or 0.0) + self._curve[width])
+    def speed_at(self, draft_length: int, survival: float) -> float:
+        """Tokens a second with a fixed draft length."""
+        return (
+            1000 * expected_tokens([survival] * draft_length)[-1] / ((self.draft_ms or 0.0) + self._curve[draft_length])
+        )
 
     def as_dict(self) -> dict[str, float | int | Sequence[float | None] | None]:
         """Plain values."""

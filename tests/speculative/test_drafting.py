@@ -61,7 +61,7 @@ def evaluated(session: _native.Session, end: int) -> None:
 
 
 def verified(session: _native.Session, end: int) -> None:
-    """Verifies of all widths, of which the first rows are right and committed."""
+    """Verifies of all draft lengths, of which the first rows are right and committed."""
     rng = np.random.default_rng(4)
     while session.position < end:
         rows = int(rng.integers(1, MOST_ROWS + 1))

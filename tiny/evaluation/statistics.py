@@ -15,22 +15,25 @@ RESAMPLES = 2000
 BINS = 10
 
 
-class Judged(NamedTuple):
+class Decided(NamedTuple):
     """Proposals that were judged, those with nothing rejected before them: what was foretold, and what happened."""
 
     confidence: npt.NDArray[np.float64]
     accepted: npt.NDArray[np.bool_]
 
 
-def conditional(cycles: Sequence[Cycle], width: int) -> tuple[float | None, ...]:
-    """P(proposal k accepted | those before it were) for k = 1 to `width`; None where none was judged."""
-    judged = [[c.accepted > k for c in cycles if c.width > k and c.accepted >= k] for k in range(width)]
-    return tuple(sum(each) / len(each) if each else None for each in judged)
+def conditional(cycles: Sequence[Cycle], draft_length: int) -> tuple[float | None, ...]:
+    """P(proposal k accepted | those before it were) for k = 1 to `draft_length`; None where none was judged."""
+    decided = [[c.accepted > k for c in cycles if c.draft_length > k and c.accepted >= k] for k in range(draft_length)]
+    return tuple(sum(each) / len(each) if each else None for each in decided)
 
 
-def reach(cycles: Sequence[Cycle], width: int) -> tuple[float, ...]:
-    """The share of all cycles that accepted k proposals or more, k = 1 to `width`; tokens per cycle are 1 + the sum."""
-    return tuple(sum(c.accepted > k for c in cycles) / len(cycles) for k in range(width))
+def reach(cycles: Sequence[Cycle], draft_length: int) -> tuple[float, ...]:
+    """Returns the share of cycles that accepted k proposals or more, for k = 1 to `draft_length`.
+
+    The mean tokens of a cycle are 1 + the sum.
+    """
+    return tuple(sum(c.accepted > k for c in cycles) / len(cycles) for k in range(draft_length))
 
 
 def per_cycle(prompts: Sequence[Sequence[Cycle]], seed: int) -> Estimate:
@@ -54,16 +57,19 @@ def distinct(texts: Iterable[Sequence[int]], size: int = 4) -> float | None:
     return sum(len(set(each)) for each in grams) / total if total else None
 
 
-def judged(cycles: Iterable[Cycle]) -> Judged:
+def decided(cycles: Iterable[Cycle]) -> Decided:
     """The judged proposals of the cycles for which there is a confidence."""
     found = [
-        (c.confidence[k], k < c.accepted) for c in cycles if c.confidence for k in range(min(c.accepted + 1, c.width))
+        (c.confidence[k], k < c.accepted)
+        for c in cycles
+        if c.confidence
+        for k in range(min(c.accepted + 1, c.draft_length))
     ]
     confidence, accepted = zip(*found, strict=True) if found else ((), ())
-    return Judged(np.array(confidence, np.float64), np.array(accepted, np.bool_))
+    return Decided(np.array(confidence, np.float64), np.array(accepted, np.bool_))
 
 
-def bins(proposals: Judged) -> tuple[Bin, ...]:
+def bins(proposals: Decided) -> tuple[Bin, ...]:
     """The proposals in `BINS` equal parts of [0, 1] by their confidence; parts without one are left out."""
     part = np.minimum((proposals.confidence * BINS).astype(int), BINS - 1)
     return tuple(
@@ -82,7 +88,7 @@ def calibration_error(parts: Sequence[Bin]) -> float | None:
     return sum(part.count * abs(part.confidence - part.accepted) for part in parts) / total if total else None
 
 
-def auc(proposals: Judged) -> float | None:
+def auc(proposals: Decided) -> float | None:
     """The chance that an accepted proposal has more confidence than a rejected one, ties half; None without both."""
     values, which = np.unique(proposals.confidence, return_inverse=True)
     accepted = np.bincount(which[proposals.accepted], minlength=len(values))
