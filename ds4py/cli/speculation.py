@@ -48,7 +48,7 @@ def note_speculation(args: argparse.Namespace, found: "Speculation") -> None:
         args,
         f"draft {found.drafter}: {found.emitted_per_cycle:.2f} tokens a cycle in {len(found.cycles)} "
         f"({found.plain_cycles} plain); accepted {found.accepted} of {found.drafted} proposals "
-        f"({found.acceptance:.0%}; {found.survival:.0%} of those judged), by position "
+        f"({found.acceptance:.0%}; {found.survival:.0%} of those decided), by position "
         + (" ".join(f"{rate:.0%}" for rate in found.acceptance_by_position) or "none"),
     )
     note(
