@@ -1,4 +1,4 @@
-"""A draft length policy of one's own: as many proposals as were accepted in the cycle before, and one more."""
+"""A draft length policy of your own: one proposal more than the cycle before accepted."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from ds4py.speculative import Cycle, DraftEstimate, DraftLengthPolicy
 
 
 class Latest(DraftLengthPolicy):
-    """One proposal more than stood in the latest cycle."""
+    """Takes one proposal more than the latest cycle accepted."""
 
     def __init__(self) -> None:
         self._draft_length = 1
 
     def start(self) -> Latest:
-        """For a new request."""
+        """Returns a fresh policy for a request."""
         return Latest()
 
     def choose(self, estimate: DraftEstimate) -> int:
-        """Before the proposals are known: it may look at past cycles only, so that the text stays exact."""
+        """Returns the draft length from earlier cycles only, so that the text stays exact."""
         return self._draft_length
 
     def observe(self, cycle: Cycle) -> None:
-        """After a cycle."""
+        """Remembers what the cycle accepted."""
         self._draft_length = cycle.accepted + 1
 
 

@@ -162,7 +162,7 @@ class TestAccount:
 
 
 class TestExactness:
-    """The counterexample (spec: dspark.md, section 3.7): p = 0.7 / 0.3, q = 0.5 / 0.5, and a second proposal that is
+    """The counterexample (docs/dspark.md section 3.7): p = 0.7 / 0.3, q = 0.5 / 0.5, and a second proposal that is
     promising only behind A. A draft length that looks at it says A in 85 % of the texts."""
 
     P, Q = np.array([0.7, 0.3]), np.array([0.5, 0.5])

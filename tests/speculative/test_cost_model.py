@@ -1,4 +1,4 @@
-"""The arithmetic of draft lengths, on every published verify curve (spec: dspark.md, sections 5.3, 5.6 and 6.3)."""
+"""The arithmetic of draft lengths, on every published verify curve (docs/dspark.md sections 5.3, 5.6 and 6.3)."""
 
 from __future__ import annotations
 

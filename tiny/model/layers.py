@@ -61,7 +61,7 @@ def rotate(x: Tensor, angles: Angles, back: bool = False) -> Tensor:
 
 
 class HyperConnection(nn.Module):
-    """How a block reads the residual streams and writes them back (spec: deepseek-v4.md, hyper-connections)."""
+    """How a block reads the residual streams and writes them back (docs/model.md section 2.2)."""
 
     def __init__(self, shape: Shape, number: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Training of the drafter on the frozen target (spec: dspark.md, section 7)."""
+"""Training of the drafter on the frozen target (docs/dspark.md section 7)."""
 
 from __future__ import annotations
 
