@@ -2,28 +2,27 @@
 
 import argparse
 
-MOST_ROWS = 16
-"""Rows of a verify, at most."""
+from ds4py.constants import MAX_ROWS
 
 
 def positive(text: str) -> int:
-    """A whole number above 0."""
+    """Converts a whole number above 0."""
     if (found := int(text)) < 1:
         raise argparse.ArgumentTypeError(f"{found}, wanted 1 or more")
     return found
 
 
 def position(text: str) -> int:
-    """A whole number, 0 or more."""
+    """Converts a whole number, 0 or more."""
     if (found := int(text)) < 0:
         raise argparse.ArgumentTypeError(f"{found}, wanted 0 or more")
     return found
 
 
 def rows(text: str) -> int:
-    """Rows of a verify."""
-    if (found := positive(text)) > MOST_ROWS:
-        raise argparse.ArgumentTypeError(f"{found}, wanted {MOST_ROWS} or fewer")
+    """Converts a number of rows of a verify, 1 to 16."""
+    if (found := positive(text)) > MAX_ROWS:
+        raise argparse.ArgumentTypeError(f"{found}, wanted {MAX_ROWS} or fewer")
     return found
 
 

@@ -1,6 +1,6 @@
-"""What a draft vocabulary costs in acceptance and saves in time: drafts over the M likeliest candidates, for several M.
+"""What a draft vocabulary costs in acceptance and saves in time: drafts over M candidates, for several M.
 
-Usage: draft vocabulary.py TARGET.gguf DRAFTER.gguf [-t 2] [--context 1024] [--prompts 8] [--tokens 96] [--temp 1]
+Usage: draft_vocabulary.py TARGET.gguf DRAFTER.gguf [-t 2] [--context 1024] [--prompts 8] [--tokens 96] [--temp 1]
                     [--ids 1,2,3]
 The prompts are pieces of Python's standard library, or the given ids with so many seeds. Every M drafts for the same
 prompts with the same seeds; the times are of drafts at the same state, taken in turns. M = 0 is the whole vocabulary.

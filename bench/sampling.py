@@ -1,8 +1,8 @@
 """Milliseconds of one accept step over k + 1 rows of logits, by rule, policy and form of q.
 
-Usage: sampling.py [--rows 6] [--vocab 129280] [--draft vocabulary 512] [--steps 200]
+Usage: sampling.py [--rows 6] [--vocab 129280] [--draft-vocab 512] [--steps 200]
 Logits are peaked as a language model's are; q is formed from logits near to them. The steps measured are those in
-which every row is looked at: all proposals stand. One thread.
+which every row is looked at: all proposals are accepted. One thread.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=6)
     parser.add_argument("--vocab", type=int, default=129_280)
-    parser.add_argument("--draft vocabulary", type=int, default=512)
+    parser.add_argument("--draft-vocab", type=int, default=512)
     parser.add_argument("--steps", type=int, default=200)
     args = parser.parse_args()
     print(f"machine  {cpu_model()}, 1 thread")
@@ -82,7 +82,7 @@ def main() -> None:
     print(f"\n{'policy':16}{'q':12}{'rule':8}{'median ms':>10}{'min ms':>10}")
     logits = target_logits(args.rows, args.vocab)
     for name, sampling in POLICIES.items():
-        for form, candidates in (("vocabulary", None), ("shortlist", args.draft_vocab)):
+        for form, candidates in (("vocabulary", None), ("candidates", args.draft_vocab)):
             draft = proposed(logits, sampling, candidates)
             for rule in ("token", "match", "block"):
                 found = list(full_steps(rule, logits, draft, sampling, args.steps))

@@ -102,7 +102,7 @@ def _steps(engine: Engine, plain: Session, drafting: Session) -> Iterator[tuple[
 
 
 def _teach(engine: Engine, depth: int, name: int | str, seconds: float) -> None:
-    """Tells the engine's costs; judging, which theirs hold too, is small beside a verify."""
+    """Adds a step to the engine's costs; acceptance, which these include, is small beside a verify."""
     if isinstance(name, int):
         engine.costs.add_verify(depth, name, seconds)
     elif name == "draft":

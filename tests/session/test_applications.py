@@ -97,7 +97,7 @@ def test_what_is_left_open_ends_quietly() -> None:
     assert run("-W", "error", "-X", "dev", "-c", LEFT_OPEN) == ""
 
 
-@pytest.mark.parametrize("name", ["custom_width_policy", "custom_drafter"])
+@pytest.mark.parametrize("name", ["custom_draft_length_policy", "custom_drafter"])
 def test_examples_run(name: str) -> None:
     assert "tokens a cycle" in run(EXAMPLES / f"{name}.py")
 
