@@ -2,8 +2,7 @@
 
 import argparse
 
-MOST_ROWS = 16
-"""The most rows of a verify."""
+from ds4py.constants import MAX_ROWS
 
 
 def positive(text: str) -> int:
@@ -22,8 +21,8 @@ def position(text: str) -> int:
 
 def rows(text: str) -> int:
     """Parses a number of rows of a verify."""
-    if (found := positive(text)) > MOST_ROWS:
-        raise argparse.ArgumentTypeError(f"{found}, wanted {MOST_ROWS} or fewer")
+    if (found := positive(text)) > MAX_ROWS:
+        raise argparse.ArgumentTypeError(f"{found}, wanted {MAX_ROWS} or fewer")
     return found
 
 

@@ -3,10 +3,11 @@
 Usage: serve.py [-m TARGET.gguf -md DRAFTER.gguf] [--requests 200] [--warm 300] [--clients 8] [--parallel 2]
                 [--cut 0.33] [-n 48] [--seed 1] [--json FILE]
 Starts `ds4py serve` on a free port and asks each prompt alone. Then all clients ask at once, greedily and with a fixed
-width. The first client has four connections, the others one each. A share of the requests is cut off at a random moment
-of the time that the request takes alone. Requests of the warm-up fill the sessions' caches of graphs. The report has
-the answers that differ from those asked alone, the growth of the server's anonymous memory from the second quarter of
-the requests to the last (Linux), and times to the first token. Without -m it serves the embedded pair.
+draft length. The first client has four connections, the others one each. A share of the requests is cut off at a
+random moment of the time that the request takes alone. Requests of the warm-up fill the sessions' caches of graphs.
+The report has the answers that differ from those asked alone, the growth of the server's anonymous memory from the
+second quarter of the requests to the last (Linux), and times to the first token. Without -m it serves the embedded
+pair.
 """
 
 import argparse
@@ -77,8 +78,8 @@ def texts() -> list[str]:
 
 @contextmanager
 def served(*flags: str) -> Iterator[tuple[str, int]]:
-    """Runs a server with a fixed width in a process of its own. Yields its URL and its process id."""
-    fixed = ("--port", "0", "--draft", "dspark", "--width", "3")
+    """Runs a server with a fixed draft length in a process of its own. Yields its URL and its process id."""
+    fixed = ("--port", "0", "--draft", "dspark", "--draft-length", "3")
     command = [sys.executable, "-m", "ds4py", "serve", *fixed, *flags]
     # It runs outside the source tree, whose `ds4py` folder has no native module.
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tempfile.gettempdir()) as process:

@@ -13,11 +13,11 @@ from ds4py.cli.options import (
     add_engine_flags,
     add_model_flag,
     add_sampling_flags,
-    chosen_width,
+    chosen_draft_length,
     drafting_arguments,
     sampling_arguments,
 )
-from ds4py.cli.speculation import note_width
+from ds4py.cli.speculation import note_draft_length
 from ds4py.console import Bar, exits, number
 from ds4py.errors import Cancelled, Error
 
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         raise exits.UsageError("--effort is the effort of thinking: add --think")
     sampling = ds4py.Sampling(**sampling_arguments(args, SAMPLING))
     with open_engine(args, args.model, args.drafter) as engine:
-        note_width(args, engine)
+        note_draft_length(args, engine)
         session = engine.session(context=args.context, kv_dtype=args.kv_dtype)
         conversation = Conversation(engine, session, system=args.system, thinking=args.think, effort=args.effort)
         try:
@@ -154,7 +154,7 @@ def status(args: argparse.Namespace, conversation: "Conversation") -> str:
     parts = [
         f"{session.position}/{session.context} positions",
         f"think {'on' if conversation.thinking else 'off'}",
-        f"draft {args.draft}, width {chosen_width(args)}",
+        f"draft {args.draft}, draft length {chosen_draft_length(args)}",
     ]
     return " | ".join([*speed(session), *parts])
 

@@ -26,7 +26,7 @@ from ds4py.cli.prompt import (
     prompt_text,
     token_limit,
 )
-from ds4py.cli.speculation import note_speculation, note_width
+from ds4py.cli.speculation import note_draft_length, note_speculation
 from ds4py.console import Bar, exits
 from ds4py.json_types import Json
 
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     text = prompt_text(args)
     sampling = ds4py.Sampling(**sampling_arguments(args, SAMPLING))
     with open_engine(args, args.model, args.drafter) as engine:
-        note_width(args, engine)
+        note_draft_length(args, engine)
         prompt = encode(args, engine, text)
         with engine.session(context=args.context, kv_dtype=args.kv_dtype) as session:
             result = Result()

@@ -1,14 +1,12 @@
 """Defines the flags that several commands share, and how their values are parsed."""
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ds4py.console import number
 from ds4py.constants import MAX_DRAFT_LENGTH
-
-MAX_WIDTH = MAX_DRAFT_LENGTH
-"""Proposals that one verify can hold, whoever makes them."""
 
 DRAFTERS = ("auto", "off", "dspark", "lookup")
 
@@ -26,15 +24,26 @@ SAMPLING = (
 """The flags of the sampling policy, by their names in `ds4py.Sampling`."""
 
 
-def width(text: str) -> "int | str":
-    """Converts a number of proposals; the names of policies stay as they are."""
+class OldWidthFlag(argparse.Action):
+    """The old name of `--draft-length`, which works for one more version."""
+
+    def __call__(self, parser: object, namespace: argparse.Namespace, values: object, flag: object = None) -> None:
+        """Sets the draft length, and says the new name on standard error."""
+        print("ds4py: --width is now --draft-length", file=sys.stderr)
+        namespace.draft_length = values
+
+
+def draft_length(text: str) -> "int | str":
+    """Converts a draft length: a number, or the name of a policy, which stays as it is."""
     from ds4py.speculative.draft_length import POLICIES
 
     if text in POLICIES:
         return text
     if not text.lstrip("-").isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a width, wanted 0 to {MAX_WIDTH}, {', '.join(POLICIES)}")
-    return number(int, 0, MAX_WIDTH)(text)
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a draft length, wanted 0 to {MAX_DRAFT_LENGTH}, {', '.join(POLICIES)}"
+        )
+    return number(int, 0, MAX_DRAFT_LENGTH)(text)
 
 
 def breaker(text: str) -> tuple[float, int, int]:
@@ -150,13 +159,14 @@ def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
         "whichever promises more (auto; the default)",
     )
     group.add_argument(
-        "--width",
-        type=width,
+        "--draft-length",
+        type=draft_length,
         metavar="N",
         help="proposals to verify at once: auto is what measured costs and acceptance make the fastest; else 0 to "
         "the drafter's block, confidence, ewma or staged (default: auto; for the embedded pair, which is there to show "
         "drafting, all)",
     )
+    group.add_argument("--width", dest="draft_length", type=draft_length, action=OldWidthFlag, help=argparse.SUPPRESS)
     group.add_argument(
         "--breaker",
         type=breaker,
@@ -197,27 +207,28 @@ def add_sampling_flags(parser: argparse.ArgumentParser) -> None:
         "--seed",
         "seed",
         number(int, 0, 2**64 - 1),
-        "seed of the draws (default: a new one, which is reported); repeats a text unless width or draft is auto",
+        "seed of the draws (default: a new one, which is reported); repeats a text unless draft or draft "
+        "length is auto",
         "N",
     )
 
 
-def chosen_width(args: argparse.Namespace) -> "int | str":
-    """`--width`, or its default."""
-    if args.width is not None:
-        chosen: int | str = args.width
+def chosen_draft_length(args: argparse.Namespace) -> "int | str":
+    """`--draft-length`, or its default."""
+    if args.draft_length is not None:
+        chosen: int | str = args.draft_length
         return chosen
-    return "auto" if args.model else MAX_WIDTH
+    return "auto" if args.model else MAX_DRAFT_LENGTH
 
 
 def drafting_arguments(args: argparse.Namespace) -> dict[str, Any]:
     """Returns the arguments of `Session.generate` that the flags of speculative decoding stand for."""
-    from ds4py.speculative.draft_length import Breaker, as_width
+    from ds4py.speculative.draft_length import Breaker, as_draft_length
 
-    policy = as_width(chosen_width(args))
+    policy = as_draft_length(chosen_draft_length(args))
     return {
         "draft": args.draft,
-        "width": Breaker(policy, *args.breaker) if args.breaker else policy,
+        "draft_length": Breaker(policy, *args.breaker) if args.breaker else policy,
         "draft_vocab": args.draft_vocab,
         "accept": args.accept,
     }

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from ds4py.profile import DepthCosts, Profile
 
 DESCRIPTION = """\
-Measures a verify of every width k (the anchor and k proposals), a draft and a plain step, at each depth and after a
-first run. From these it prints the survival (the acceptance of a proposal, given those before it) at which each width
-is as fast as plain decoding, and the speed to expect at a survival. The costs are kept, and --width auto starts from
-them."""
+Measures a verify of every draft length k (the anchor and k proposals), a draft and a plain step, at each depth and
+after a first run. From these it prints the survival (the acceptance of a proposal, given those before it) at which
+each draft length is as fast as plain decoding, and the speed to expect at a survival. The costs are kept, and
+`--draft-length auto` starts from them."""
 
 DEPTHS = (0, 4096)
 SURVIVALS = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -91,8 +91,8 @@ def show(engine: "Engine", profile: "Profile") -> None:
 
 
 def cost_table(depth: "DepthCosts") -> list[list[str]]:
-    """Builds a row for each width: its verify in ms and in plain steps, and the survival from which it pays."""
-    lines = [["width", "verify ms", "of plain", "pays from survival"]]
+    """Builds a row for each draft length: its verify in ms and in plain steps, and the survival from which it pays."""
+    lines = [["draft length", "verify ms", "of plain", "pays from survival"]]
     for k, (ms, even) in enumerate(zip(depth.verify_ms, [None, *depth.break_even], strict=True)):
         pays = "" if k == 0 else "never" if even is None else f"{even:.2f}"
         lines.append([str(k), f"{ms:.2f}", f"{ms / depth.plain_ms:.2f}", pays])
@@ -100,9 +100,9 @@ def cost_table(depth: "DepthCosts") -> list[list[str]]:
 
 
 def speed_table(depth: "DepthCosts") -> list[list[str]]:
-    """Builds a row for each survival: the best width, its tokens per second, and its speed over plain decoding."""
-    lines = [["survival", "best width", "tokens/s", "of plain"]]
+    """Builds a row for each survival: the best draft length, its tokens per second, and that over plain decoding's."""
+    lines = [["survival", "best draft length", "tokens/s", "of plain"]]
     for survival in SURVIVALS:
-        width, rate = depth.speed(survival)
-        lines.append([f"{survival:.1f}", str(width), f"{rate:.1f}", f"{rate * depth.plain_ms / 1000:.2f}"])
+        draft_length, rate = depth.speed(survival)
+        lines.append([f"{survival:.1f}", str(draft_length), f"{rate:.1f}", f"{rate * depth.plain_ms / 1000:.2f}"])
     return lines

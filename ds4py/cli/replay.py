@@ -15,7 +15,7 @@ from ds4py.cli.options import (
     drafting_arguments,
 )
 from ds4py.cli.prompt import add_length_flags, add_prompt_flags, encode, prompt_text, token_limit
-from ds4py.cli.speculation import note_speculation, note_width
+from ds4py.cli.speculation import note_draft_length, note_speculation
 from ds4py.console import Bar, exits, number
 from ds4py.json_types import Json
 
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     """Generates, replays, prints the comparison, and returns the exit code."""
     text = prompt_text(args)
     with open_engine(args, args.model, args.drafter) as engine:
-        note_width(args, engine)
+        note_draft_length(args, engine)
         prompt = encode(args, engine, text)
         with engine.session(context=args.context, kv_dtype=args.kv_dtype) as session:
             chunks = generate(args, session, prompt, **drafting_arguments(args))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ds4py.cli.model import note, open_engine, require_file
 from ds4py.cli.options import add_command, add_drafting_flags, add_engine_flags, add_model_flag, drafting_arguments
-from ds4py.cli.speculation import note_width
+from ds4py.cli.speculation import note_draft_length
 from ds4py.console import exits, number
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
         from ds4py.prefix_cache import SessionPool
 
         engine = open_engine(args, args.model, args.drafter, progress)
-        note_width(args, engine)
+        note_draft_length(args, engine)
         engine.pool = SessionPool(
             engine,
             sessions=sessions,

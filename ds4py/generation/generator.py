@@ -15,7 +15,7 @@ from ds4py.generation.stats import Stats
 from ds4py.generation.stopping import StopStrings
 from ds4py.prefix_cache.protocols import Ids, Progress
 from ds4py.sampling import Sampling
-from ds4py.speculative import DraftRequest, Loop, as_width, choose
+from ds4py.speculative import DraftRequest, Loop, as_draft_length, choose
 
 
 def start_generation(
@@ -34,8 +34,8 @@ def start_generation(
     stops = StopStrings(options.get("stop", ()))
     request = DraftRequest.of(sampling or Sampling(), logprobs, options.get("constraint"))
     drafters = choose(options.get("draft", "auto"), session.drafter, session.lookup, options.get("draft_vocab"))
-    width = as_width(options.get("width", "auto"))
-    loop = Loop(session, request, drafters, width, options.get("accept", "token"), session.costs)
+    draft_length = as_draft_length(options.get("draft_length", "auto"))
+    loop = Loop(session, request, drafters, draft_length, options.get("accept", "token"), session.costs)
     session.clear_cancel()
     session.stats = Stats(seed=request.rng.seed, speculation=loop.stats)
     evaluate_prompt(session, prompt, progress, checkpoints)

@@ -10,7 +10,16 @@ from ds4py.errors import RequestError
 from ds4py.generation.stopping import StopStrings
 from ds4py.grammar import Constraint
 from ds4py.sampling.policy import Sampling
-from ds4py.speculative import Choice, Drafter, DrafterInfo, PromptLookupDrafter, Rule, Width, as_width, choose
+from ds4py.speculative import (
+    AcceptanceRule,
+    Choice,
+    Drafter,
+    DrafterInfo,
+    DraftLengthPolicy,
+    PromptLookupDrafter,
+    as_draft_length,
+    choose,
+)
 from ds4py.speculative.loop import check_rule
 
 
@@ -21,8 +30,8 @@ class GenerationOptions(TypedDict, total=False):
     sampling: Sampling | None
     stop: Sequence[str]
     draft: Choice | Drafter
-    width: int | str | Width
-    accept: Rule
+    draft_length: int | str | DraftLengthPolicy
+    accept: AcceptanceRule
     draft_vocab: int | None
     logprobs: int | None
     constraint: Constraint | None
@@ -46,7 +55,7 @@ def check_options(options: Mapping[str, Any], drafter: DrafterInfo | None, vocab
     check_logprobs(options.get("logprobs"), vocab)
     StopStrings(options.get("stop", ()))
     check_rule(options.get("accept", "token"))
-    as_width(options.get("width", "auto"))
+    as_draft_length(options.get("draft_length", "auto"))
     choose(options.get("draft", "auto"), drafter, PromptLookupDrafter(), options.get("draft_vocab"))
 
 

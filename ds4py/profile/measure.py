@@ -1,4 +1,4 @@
-"""Measures verifies of every width, drafts and plain steps, which take turns."""
+"""Measures verifies of every draft length, drafts and plain steps, which take turns."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ def _at(engine: Engine, depth: int, rounds: int, kv_dtype: Literal["f16", "f32"]
 
 
 def _steps(engine: Engine, plain: Session, drafting: Session) -> Iterator[tuple[int | str, Callable[[], object]]]:
-    """Yields the steps that are timed, each under its width, "plain" or "draft". No step changes the state."""
-    widths = engine.drafter.block if engine.drafter else PromptLookupDrafter().length
-    ids = _ids(engine, widths, seed=2)
+    """Yields the steps that are timed, each under its draft length, "plain" or "draft". No step changes the state."""
+    draft_lengths = engine.drafter.block if engine.drafter else PromptLookupDrafter().length
+    ids = _ids(engine, draft_lengths, seed=2)
     yield "plain", lambda: plain.verify()
-    for k in range(widths + 1):
+    for k in range(draft_lengths + 1):
         yield k, lambda k=k: drafting.verify(ids[:k])  # type: ignore[misc]
     if engine.drafter:
         yield "draft", lambda: drafting.draft()

@@ -66,7 +66,7 @@ def _curves(axis: Axes, profile: Profile) -> None:
         axis.axhline(each.plain_ms, color=line.get_color(), linestyle=":", label=f"plain step at {each.depth}")
         if each.draft_ms is not None:
             axis.axhline(each.draft_ms, color=line.get_color(), linestyle="--", label=f"draft at {each.depth}")
-    axis.set(xlabel="width k", ylabel="milliseconds", title="Costs", ylim=(0, None))
+    axis.set(xlabel="draft length k", ylabel="milliseconds", title="Costs", ylim=(0, None))
     axis.legend(fontsize="small")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ds4py import _native, data
 from ds4py.chat import Message, ReplyParser, encode_chat
 from ds4py.chat.markers import USER
+from ds4py.deprecated import renamed_arguments
 from ds4py.errors import RequestError, UnprovenDevice
 from ds4py.generation import Cancel, ChatStream, GenerationOptions, PlainReply, Reply, check_options
 from ds4py.generation.in_process import StaysInProcess
@@ -208,6 +209,7 @@ class Engine(StaysInProcess):
             native = _native.Session.load(models.target, os.fspath(path), drafter=models.drafter, context=context)
         return Session(taking_turns(native, self.device), self.tokenizer, models.info, self.costs, self)
 
+    @renamed_arguments(width="draft_length")
     def chat(
         self,
         messages: Sequence[Message | Mapping[str, object]],
@@ -237,6 +239,7 @@ class Engine(StaysInProcess):
         ids = encode_chat(self.tokenizer, messages, tools=tools, thinking=thinking, effort=effort)
         return self._stream(ids, ReplyParser(thinking=thinking, tools=bool(tools)), session, options)
 
+    @renamed_arguments(width="draft_length")
     def complete(
         self, prompt: str | Sequence[int], *, session: Session | None = None, **options: Unpack[GenerationOptions]
     ) -> ChatStream:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ds4py import _native
+from ds4py.deprecated import renamed_arguments
 from ds4py.generation import GenerationOptions, Piece, Stats, start_generation
 from ds4py.grammar import Constraint
 from ds4py.prefix_cache.protocols import Progress
@@ -15,16 +16,16 @@ from ds4py.runtime.state import SessionState, no_anchor
 from ds4py.runtime.token_ids import TokenIds, token_ids
 from ds4py.sampling import AnySampling, Sampling, native_sampler
 from ds4py.speculative import (
+    AcceptanceRule,
     Choice,
     Costs,
+    DeviceQ,
     Draft,
     Drafter,
     DrafterInfo,
-    HeldQ,
+    DraftLengthPolicy,
     PromptLookupDrafter,
-    Rule,
-    Width,
-    default_shortlist,
+    default_draft_vocab,
 )
 from ds4py.tokenizer import Tokenizer
 
@@ -80,29 +81,30 @@ class Session(SessionState):
         self._settle()
         return int(self._live.sample(native_sampler(sampling), rng))
 
+    @renamed_arguments(shortlist="draft_vocab")
     def draft(
-        self, sampling: AnySampling | None = None, rng: _native.Rng | None = None, *, shortlist: int | None = None
+        self, sampling: AnySampling | None = None, rng: _native.Rng | None = None, *, draft_vocab: int | None = None
     ) -> Draft:
         """Proposes a block of tokens after the anchor with the engine's drafter. Changes nothing but `rng`.
 
         Args:
             sampling: draws each proposal from this policy's q; None proposes the likeliest tokens.
             rng: where the draws come from; needed with `sampling`.
-            shortlist: candidates of each position, which q is over; 0 is the whole vocabulary, None is that where the
-                device's own kernels draw, else `speculative.default_shortlist`.
+            draft_vocab: the number of candidates at each position, which q is over; 0 is the whole vocabulary. None is
+                the whole vocabulary where the device's own kernels draw, and else `speculative.default_draft_vocab`.
 
         Raises RequestError without a drafter or an anchor, Cancelled.
         """
         sampler = None if sampling is None else native_sampler(sampling)
-        if shortlist is None:
-            shortlist = default_shortlist(self.tokenizer.vocab_size)
-            if shortlist and self._live.drafts_on_device and (sampler is None or sampler.policy.temperature_only):
-                shortlist = 0
-        found = self._live.draft(self._required_anchor(), shortlist=shortlist, sampler=sampler, rng=rng, read_q=False)
+        if draft_vocab is None:
+            draft_vocab = default_draft_vocab(self.tokenizer.vocab_size)
+            if draft_vocab and self._live.drafts_on_device and (sampler is None or sampler.policy.temperature_only):
+                draft_vocab = 0
+        found = self._live.draft(self._required_anchor(), shortlist=draft_vocab, sampler=sampler, rng=rng, read_q=False)
         tokens, confidence = found["tokens"], found["confidence"]
         if sampler is not None and found["held"]:
-            held = HeldQ(found["held"], sampler.policy.temperature, self._live.held_q)
-            return Draft(tokens, held, confidence=confidence)
+            device_q = DeviceQ(found["held"], sampler.policy.temperature, self._live.held_q)
+            return Draft(tokens, device_q, confidence=confidence)
         if found["q_probs"] is None:
             return Draft.point_mass(tokens, confidence)
         return Draft(tokens, found["q_probs"], found["q_ids"], confidence)
@@ -139,7 +141,7 @@ class Session(SessionState):
         Returns the number of accepted proposals and the token after them. Raises RequestError where nothing is verified
         or the draft is another, BackendError for logits that are no numbers.
         """
-        held = draft.held.number if draft.held and temperature else 0
+        held = draft.device_q.number if draft.device_q and temperature else 0
         accepted, token = self._live.judge(temperature=temperature, rng=rng, held=held)
         return int(accepted), int(token)
 
@@ -161,6 +163,7 @@ class Session(SessionState):
             self._live.commit(accepted + 1)
             self._anchors = after
 
+    @renamed_arguments(width="draft_length")
     def generate(
         self,
         prompt: str | TokenIds = (),
@@ -169,8 +172,8 @@ class Session(SessionState):
         sampling: Sampling | None = None,
         stop: Sequence[str] = (),
         draft: Choice | Drafter = "auto",
-        width: int | str | Width = "auto",
-        accept: Rule = "token",
+        draft_length: int | str | DraftLengthPolicy = "auto",
+        accept: AcceptanceRule = "token",
         draft_vocab: int | None = None,
         logprobs: int | None = None,
         constraint: Constraint | None = None,
@@ -183,17 +186,17 @@ class Session(SessionState):
         `max_tokens` (None: no limit), or when the context is full. Abandoning the iterator keeps what was generated.
 
         What is generated follows the policy's distribution exactly, however it is drafted. A seed repeats a sampled
-        text where neither `draft` nor `width` is "auto", which follow measured times.
+        text where neither `draft` nor `draft_length` is "auto", which follow measured times.
 
         Args:
             draft: who proposes: "dspark" is the engine's drafter, "lookup" the session's own tokens, "off" nobody
                 (plain decoding), "auto" whichever of the first two promises more where the engine has a drafter, else
                 "off".
-            width: proposals verified a cycle, at most: "auto" is what costs and acceptance make the fastest, else a
-                number, "confidence", "ewma", "staged", or a policy of `ds4py.speculative.draft_length`.
-            accept: "token" judges proposals one by one by rejection sampling, "block" jointly, "match" by drawing from
-                the target and comparing.
-            draft_vocab: the shortlist of "dspark", as for `draft`; None is its default.
+            draft_length: how many proposals a cycle verifies, at most: "auto" is what costs and acceptance make the
+                fastest, else a number, "confidence", "ewma", "staged", or a policy of `ds4py.speculative.draft_length`.
+            accept: "token" decides on proposals one by one by rejection sampling, "block" jointly, "match" by drawing
+                from the target and comparing.
+            draft_vocab: the size of the draft vocabulary of "dspark", as for `draft`; None is its default.
             logprobs: each token comes with its log probability, and so many of the likeliest with theirs; None: none.
             constraint: a grammar that what is generated obeys (`ds4py.grammar`): the policy applies to what it allows,
                 and generation ends where nothing more can follow.
@@ -206,7 +209,7 @@ class Session(SessionState):
             "sampling": sampling,
             "stop": stop,
             "draft": draft,
-            "width": width,
+            "draft_length": draft_length,
             "accept": accept,
             "draft_vocab": draft_vocab,
             "logprobs": logprobs,

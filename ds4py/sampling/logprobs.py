@@ -1,4 +1,4 @@
-"""Log probabilities of tokens under the target model."""
+"""Log probabilities of tokens in the target's distribution."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ds4py import _native
 
 
 class TokenLogprobs(NamedTuple):
-    """Log probabilities at one position: natural logarithms of the softmax at temperature 1, before any policy.
+    """The log probability of a token: the natural logarithm of the target's softmax at temperature 1, without a policy.
 
     Attributes:
-        token: the id of the token that was emitted there.
-        logprob: its log probability.
-        top: the likeliest ids with their log probabilities, in descending order; the lowest ids first among equals.
+        token: the token id.
+        logprob: the log probability of the token.
+        top: the likeliest ids with their log probabilities, in descending order; of equals the lowest id is first.
     """
 
     token: int
@@ -26,12 +26,10 @@ class TokenLogprobs(NamedTuple):
 
 
 def logprobs(logits: npt.NDArray[np.float32], tokens: Sequence[int], top: int) -> tuple[TokenLogprobs, ...]:
-    """Computes the log probabilities of each token, and of the `top` likeliest ids at its position.
+    """Returns the log probability of each token, token i by row i of `logits`, with the `top` likeliest of the row.
 
-    Args:
-        logits: float32 [at least len(tokens), vocab]; row i is the distribution that tokens[i] was drawn from.
-
-    Raises RequestError for shapes that do not fit and ids outside the vocabulary, BackendError where a logit is NaN.
+    `logits` is float32 [>= len(tokens), vocab]. Raises RequestError for shapes, ids or a `top` that do not fit, and
+    BackendError where a logit is no number.
     """
     found = _native.logprobs(logits, np.asarray(tokens, np.int32), top)
     return tuple(TokenLogprobs(*each) for each in found)

@@ -1,4 +1,4 @@
-"""The sampling policy that a request asks for, checked once and handed to the native sampler."""
+"""The sampling policy of a request, which is checked once and handed to the native sampler."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ _COUNTS = ("top_k", "penalty_last_n")
 
 @dataclass(frozen=True)
 class Sampling:
-    """The sampling policy of one request.
-
-    The defaults are what the model's authors recommend: temperature 1 and no other step.
+    """The sampling policy of a request. Its defaults leave the distribution as it is, as the model's makers recommend.
 
     The steps run in the order logit bias, penalties, temperature, top-k, top-p, min-p. Every step has a value that
     turns it off. Raises RequestError naming the field, what was found and what is wanted.
@@ -65,7 +63,7 @@ class Sampling:
         return self.policy().greedy
 
     def policy(self) -> _native.SamplingPolicy:
-        """Returns the policy's native form, from which `_native.Sampler` is made."""
+        """Returns the native form, which `_native.Sampler` is made from."""
         return _native.SamplingPolicy(
             temperature=self.temperature,
             top_k=self.top_k,
@@ -79,7 +77,7 @@ class Sampling:
         )
 
     def resolved_seed(self) -> int:
-        """Returns `seed`, or a fresh one of 63 bits at every call where it is None."""
+        """Returns the seed to use and to report: the given one, or a fresh one of 63 bits at every call."""
         return secrets.randbits(63) if self.seed is None else int(self.seed)
 
 
@@ -108,5 +106,5 @@ AnySampling = Sampling | _native.Sampler
 
 
 def native_sampler(sampling: AnySampling) -> _native.Sampler:
-    """The native sampler of a policy; one that is native already is returned as it is."""
+    """Returns the native sampler of a policy; one that is native already is returned as it is."""
     return sampling if isinstance(sampling, _native.Sampler) else _native.Sampler(sampling.policy())

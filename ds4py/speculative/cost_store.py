@@ -1,4 +1,4 @@
-"""Saves measured costs from one start to the next, in the user's cache directory."""
+"""The file that keeps costs from one start to the next, in the user's cache directory."""
 
 from __future__ import annotations
 
@@ -16,20 +16,16 @@ from ds4py.errors import FormatError
 from ds4py.speculative.costs import Costs
 
 FORMAT = 1
-"""The version of the file's format; files of another version are not read."""
+"""The version of the file's contents."""
 
 WORTH_KEEPING = 16
-"""The fewest new steps for which the file is written again."""
+"""The number of new steps from which on the file is written."""
 
 log = logging.getLogger(__name__)
 
 
 class CostStore:
-    """A file of costs; its name is a digest of what they depend on.
-
-    Args:
-        identity: model, drafter, devices, threads and build. The processor's name is added to it.
-    """
+    """A file of costs. `identity` is what the costs depend on: model, drafter, device, threads and build."""
 
     def __init__(self, identity: dict[str, str | int]) -> None:
         self._identity = {**identity, "format": FORMAT, "processor": processor()}
@@ -37,7 +33,7 @@ class CostStore:
         self.path = Path(platformdirs.user_cache_dir("ds4py", appauthor=False)) / "costs" / f"{digest[:32]}.json"
 
     def load(self) -> Costs:
-        """Returns the saved costs; empty ones where there is no file, or it is damaged or has another identity."""
+        """Returns the costs that were kept; empty ones where the file is missing, damaged or of another identity."""
         try:
             values = json.loads(self.path.read_text(encoding="utf-8"))
             if values["identity"] == self._identity:
@@ -49,10 +45,9 @@ class CostStore:
         return Costs()
 
     def keep(self, costs: Costs) -> None:
-        """Saves the costs where they have at least WORTH_KEEPING new steps.
+        """Writes the costs where enough steps are new, whole or not at all.
 
-        The file is replaced whole or not at all. A file that cannot be written is no error, since costs are measured
-        again.
+        A file that cannot be written is logged only: the costs are then learned again.
         """
         if costs.steps < WORTH_KEEPING:
             return
@@ -75,7 +70,7 @@ class CostStore:
 
 
 def processor() -> str:
-    """Returns the processor's model name, or its architecture where the system does not tell the name."""
+    """Returns the processor's name, as far as the system tells it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             names = (line.split(":", 1)[1].strip() for line in file if line.startswith(("model name", "Model")))

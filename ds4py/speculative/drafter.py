@@ -10,13 +10,16 @@ from ds4py.speculative.target import TargetSession
 
 
 class Drafter(Protocol):
-    """Who proposes. A drafter may be kept for many requests and sessions, one thread at a time."""
+    """Something that proposes tokens. It may be kept for many requests and sessions, one thread at a time.
+
+    Attributes:
+        name: the drafter's name in statistics.
+    """
 
     name: str
-    """For statistics."""
 
-    def propose(self, session: TargetSession, request: DraftRequest, width: int) -> Draft | None:
-        """Proposals for what follows `session.anchor`; the first `width` (1 to 15) at most are verified.
+    def propose(self, session: TargetSession, request: DraftRequest, draft_length: int) -> Draft | None:
+        """Returns proposals for what follows `session.anchor`, of which at most `draft_length` (1 to 15) are verified.
 
         None, or a draft without tokens, makes the cycle a plain step. An exception ends the generation, and leaves the
         session as it was after the last piece.

@@ -1,4 +1,4 @@
-"""What the drafter that an engine has loaded is, and how many candidates it proposes from."""
+"""What the drafter that an engine has loaded is, and the size of its draft vocabulary."""
 
 from __future__ import annotations
 
@@ -6,30 +6,32 @@ from dataclasses import dataclass
 
 from ds4py import _native
 
-SHORTLIST, SMALL_VOCABULARY = 1024, 16384
-"""Candidates of each position: the most that cost no more than a few do (`bench/shortlist.py`). A small vocabulary is
-not worth choosing from."""
+DRAFT_VOCAB = 1024
+"""The default size of a draft vocabulary: the largest that costs hardly more than a small one
+(`bench/draft_vocabulary.py`)."""
+SMALL_VOCABULARY = 16384
+"""The largest vocabulary that is drawn from as a whole, because choosing from it saves nothing."""
 
 
-def default_shortlist(vocabulary: int) -> int:
-    """Candidates of each position for a vocabulary of so many tokens; 0 is all."""
-    return SHORTLIST if vocabulary > SMALL_VOCABULARY else 0
+def default_draft_vocab(vocabulary: int) -> int:
+    """Returns the default number of candidates at each position for a vocabulary of so many tokens; 0 is all."""
+    return DRAFT_VOCAB if vocabulary > SMALL_VOCABULARY else 0
 
 
 @dataclass(frozen=True)
 class DrafterInfo:
-    """What a loaded drafter is.
+    """The properties of a loaded drafter.
 
     Attributes:
-        path: its file.
-        contract: how the file is stored: dflash, lucebox, ds4, dspark-only or relayout.
-        stages: draft stages.
-        block: proposals of one draft.
-        rank: of the Markov head; 0 is none.
-        taps: target layers, counted from 0, whose output it reads.
-        noise: id that fills a block.
-        confidence: whether it says how sure it is of its proposals.
-        bytes: of its weights in memory.
+        path: the path of its file.
+        contract: how the file is stored: dflash, lucebox, ds4, dspark-only or relayout (docs/dspark.md section 1.2).
+        stages: the number of draft stages.
+        block: the number of proposals of one draft.
+        rank: the rank of the Markov head; 0 is no Markov head.
+        taps: the target layers, counted from 0, whose outputs it reads.
+        noise: the token id that fills a draft block.
+        confidence: whether it has a confidence head.
+        bytes: the bytes of its weights in memory.
     """
 
     path: str
@@ -44,7 +46,7 @@ class DrafterInfo:
 
     @classmethod
     def of(cls, path: str, native: _native.Drafter) -> DrafterInfo:
-        """Asks a loaded drafter."""
+        """Reads the properties of a loaded drafter whose file is `path`."""
         return cls(
             path=path,
             contract=native.contract,

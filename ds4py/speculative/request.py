@@ -1,4 +1,4 @@
-"""What drafting and accepting need of a generation request."""
+"""What drafting and acceptance need of a generation request."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from ds4py.speculative.draft import Draft
 
 @dataclass(frozen=True)
 class DraftRequest:
-    """What drafting and accepting need of a generation request; the same for all of its cycles.
+    """The settings of a generation request that drafting and acceptance read; all of its cycles share them.
 
     Attributes:
-        sampler: the request's policy, which both p and q are formed with.
-        rng: where every draw of the request comes from.
-        arg_max: the policy takes the likeliest token of the logits as they are.
-        penalises: the policy depends on the tokens before a row.
-        temperature: of a policy that has nothing else, 0 where it takes the likeliest token; None where there is more.
-        guide: keeps the text within a grammar; None where all is allowed.
-        logprobs: how many of the likeliest tokens are to be told beside each; None where nothing is asked for.
+        sampler: the sampling policy that both p and q are formed with.
+        rng: the generator of all random numbers of the request.
+        arg_max: whether the policy takes the likeliest token of the logits as they are.
+        penalises: whether the policy depends on the tokens before a row.
+        temperature: the temperature of a policy that has nothing else; 0 where it takes the likeliest token, None where
+            the policy has more.
+        guide: the grammar that the text is held to; None where every token is allowed.
+        logprobs: how many of the likeliest tokens are reported beside each token; None where nothing is asked for.
     """
 
     sampler: _native.Sampler
@@ -34,7 +35,7 @@ class DraftRequest:
 
     @classmethod
     def of(cls, sampling: Sampling, logprobs: int | None = None, constraint: Constraint | None = None) -> DraftRequest:
-        """A request with a generator of its own, seeded by `sampling` or, where it has no seed, freshly."""
+        """Makes a request with a generator of its own, seeded by `sampling`, or freshly where it has no seed."""
         policy = sampling.policy()
         arg_max = policy.greedy and not policy.penalises and not sampling.logit_bias
         rng = _native.Rng(sampling.resolved_seed())
@@ -45,11 +46,15 @@ class DraftRequest:
 
     @property
     def needs_logits(self) -> bool:
-        """Whether the target's rows have to be read; where not, a device that has the kernels judges them itself."""
+        """Whether the verify's logits have to be read; where not, a device with the kernels accepts by itself."""
         return self.temperature is None or self.guide is not None or self.logprobs is not None
 
-    def judged_without_q(self, draft: Draft) -> bool:
-        """Whether a device can judge the proposals: nothing is drawn, q is 1 at each, or it is there and fits."""
+    def fits_device(self, draft: Draft) -> bool:
+        """Returns whether a device can accept the draft's proposals without a q from the host.
+
+        It can where the request is greedy, where q is 1 at each proposal, and where q is device-resident and has the
+        request's temperature (docs/dspark.md section 3.9).
+        """
         if self.arg_max or draft.is_point_mass:
             return True
-        return draft.held is not None and draft.held.temperature == self.temperature
+        return draft.device_q is not None and draft.device_q.temperature == self.temperature

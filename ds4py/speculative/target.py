@@ -30,35 +30,35 @@ class TargetSession(Protocol):
 
     @property
     def rewinds(self) -> int:
-        """How often the text may have become another than a longer one."""
+        """The number of rewinds, after which the text may be another than a longer one."""
 
     @property
     def drafter(self) -> DrafterInfo | None:
-        """What the engine's drafter is; None without one."""
+        """The properties of the engine's drafter; None without one."""
 
     @property
     def judges(self) -> bool:
-        """Whether the device has kernels that judge proposals."""
+        """Whether the device has kernels that accept proposals."""
 
     def history(self, start: int = 0) -> Ids:
-        """Every token from position `start` on, int32 [n], the anchor last."""
+        """Returns every token from position `start` on, int32 [n], the anchor last."""
 
     def logits(self) -> Floats:
-        """Logits, float32 [vocab], of what follows the last token."""
+        """Returns the logits of what follows the last token, float32 [vocab]."""
 
     def sample(self, sampling: AnySampling, rng: _native.Rng) -> int:
         """Draws what follows the last token, without emitting it."""
 
     def draft(
-        self, sampling: AnySampling | None = None, rng: _native.Rng | None = None, *, shortlist: int | None = None
+        self, sampling: AnySampling | None = None, rng: _native.Rng | None = None, *, draft_vocab: int | None = None
     ) -> Draft:
-        """A block of the engine's drafter after the anchor."""
+        """Returns a block of the engine's drafter, for the positions after the anchor."""
 
     def verify(self, tokens: Sequence[int] | Ids = ()) -> Floats:
-        """Logits of the anchor and the proposals after it, float32 [len(tokens) + 1, vocab]."""
+        """Returns the logits of the anchor and of the proposals after it, float32 [len(tokens) + 1, vocab]."""
 
     def verify_unread(self, tokens: Sequence[int] | Ids = ()) -> None:
-        """As `verify`, but the logits stay on the device, for `judge`."""
+        """Does what `verify` does, but leaves the logits on the device, for `judge`."""
 
     def judge(self, draft: Draft, temperature: float, rng: _native.Rng) -> tuple[int, int]:
-        """Judges the verified proposals on the device: how many are accepted, and the token after them."""
+        """Accepts on the device: returns how many verified proposals are accepted, and the token after them."""

@@ -54,7 +54,7 @@ def run(
 ) -> list[ds4py.Piece]:
     draft, rule = style
     options = {"prompt": '{"name": "', "max_tokens": 300, "sampling": Sampling(seed=1)} | options
-    return list(session.generate(draft=draft, accept=rule, width=5, constraint=constraint, **options))  # type: ignore[arg-type]
+    return list(session.generate(draft=draft, accept=rule, draft_length=5, constraint=constraint, **options))  # type: ignore[arg-type]
 
 
 # Schemas

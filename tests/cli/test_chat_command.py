@@ -47,7 +47,7 @@ def talk(embedded: ds4py.Engine) -> Iterator[Conversation]:
 
 
 def said(talk: Conversation, text: str, limit: int = 12) -> str:
-    events = talk.reply(text, max_tokens=limit, sampling=GREEDY, draft="lookup", width=3)
+    events = talk.reply(text, max_tokens=limit, sampling=GREEDY, draft="lookup", draft_length=3)
     return "".join(event.text for event in events if isinstance(event, (Content, Reasoning)))
 
 
@@ -149,7 +149,7 @@ def test_commands(talk: Conversation, tmp_path: Path, capsys: pytest.CaptureFixt
         talk,
         "/think",
         "/draft off",
-        "/width 2",
+        "/draft-length 2",
         f"/read {file}",
         "What?",
         "/stats",
@@ -158,7 +158,7 @@ def test_commands(talk: Conversation, tmp_path: Path, capsys: pytest.CaptureFixt
         "/system",
     )
     found = capsys.readouterr().err
-    assert talk.thinking and (args.draft, args.width) == ("off", 2)
+    assert talk.thinking and (args.draft, args.draft_length) == ("off", 2)
     assert "<｜User｜>Notes.\n\nWhat?<｜Assistant｜><think>" in talk.session.tokenizer.decode(talk.session.history())
     for words in ("answer 8 (", "/undo", "system: Be brief.", "7 characters"):
         assert words in found
@@ -199,13 +199,13 @@ def test_a_vocabulary_without_chats_is_refused_at_the_start(tmp_path: Path) -> N
     [
         ("/nope", "there is no /nope"),
         ("/draft someone", "wanted auto, off, dspark, lookup"),
-        ("/width many", "is not a width"),
-        ("/width 99", "out of range"),
+        ("/draft-length many", "is not a draft length"),
+        ("/draft-length 99", "out of range"),
         ("/undo", "no message to take back"),
         ("/think about it", "/think takes nothing after it, found 'about it'"),
         ("/read -", "name a file"),
         ("/draft", "draft: auto"),
-        ("/width", "width: 15"),
+        ("/draft-length", "draft length: 15"),
         ("/save", "which file? /save FILE"),
         ("/save x", "nothing to save"),
         ("/read /nowhere/x", "/read /nowhere/x: No such file"),
@@ -250,9 +250,9 @@ def test_thinking_is_shown_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_status_line(talk: Conversation) -> None:
-    args = build_parser().parse_args(["chat", "--draft", "lookup", "--width", "2"])
-    assert chat.status(args, talk) == "0/1024 positions | think off | draft lookup, width 2"
-    list(talk.reply("a b a b a b", max_tokens=12, sampling=GREEDY, draft="lookup", width=2))
+    args = build_parser().parse_args(["chat", "--draft", "lookup", "--draft-length", "2"])
+    assert chat.status(args, talk) == "0/1024 positions | think off | draft lookup, draft length 2"
+    list(talk.reply("a b a b a b", max_tokens=12, sampling=GREEDY, draft="lookup", draft_length=2))
     assert "tokens/s" in chat.status(args, talk)
 
 

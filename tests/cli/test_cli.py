@@ -118,9 +118,9 @@ class TestGenerate:
         done = cli("generate", "-t", 1, "-p", "hello", "-n", 4)
         assert done.returncode == 0
         assert "drafter: contract dflash, 2 stages, block 5" in done.stderr
-        assert "draft auto, width all that are proposed" in done.stderr
+        assert "draft auto, draft length all that are proposed" in done.stderr
         assert "draft dspark+lookup: " in done.stderr
-        assert "width auto" in cli("generate", "-t", 1, "-p", "hello", "-n", 4, "--width", "auto").stderr
+        assert "draft length auto" in cli("generate", "-t", 1, "-p", "hello", "-n", 4, "--draft-length", "auto").stderr
 
     def test_stop_text_ends_the_output_before_it(self, generated):
         flags = ("-p", "abc", "-n", 24, "--temp", 0)
@@ -142,12 +142,28 @@ class TestDrafting:
     def test_a_drafter_changes_the_speed_only(self, generated):
         flags = (*self.PROMPT, "-n", 30, "--temp", 0)
         plain = generated(*flags)
-        for more in (("-md", DRAFTER), ("-md", DRAFTER, "--width", 2, "--draft-vocab", 0), ("--draft", "lookup")):
+        for more in (
+            ("-md", DRAFTER),
+            ("-md", DRAFTER, "--draft-length", 2, "--draft-vocab", 0),
+            ("--draft", "lookup"),
+        ):
             assert generated(*flags, *more)["ids"] == plain["ids"]
 
     def test_json_tells_what_drafting_did(self, generated):
         found = generated(
-            *self.PROMPT, "-n", 30, "--temp", 0, "-md", DRAFTER, "--draft", "dspark", "--width", 3, "--accept", "block"
+            *self.PROMPT,
+            "-n",
+            30,
+            "--temp",
+            0,
+            "-md",
+            DRAFTER,
+            "--draft",
+            "dspark",
+            "--draft-length",
+            3,
+            "--accept",
+            "block",
         )
         assert found["drafter"]["path"] == str(DRAFTER)
         assert (found["drafter"]["contract"], found["drafter"]["taps"]) == ("dflash", [3, 4, 5])
@@ -160,23 +176,26 @@ class TestDrafting:
 
     def test_statistics_are_readable(self, cli):
         flags = ("-m", TARGET, "-md", DRAFTER, "-t", 1, *self.PROMPT, "-n", 8, "--temp", 0)
-        done = cli("generate", *flags, "--draft", "dspark", "--width", 2)
+        done = cli("generate", *flags, "--draft", "dspark", "--draft-length", 2)
         assert done.returncode == 0
         assert re.search(r"drafter: contract dflash, .*, noise 511, confidence yes, 2.4 MB \(.*drafter", done.stderr)
         assert re.search(r"draft dspark: \d\.\d\d tokens a cycle .* by position \d+% \d+%$", done.stderr, re.MULTILINE)
-        assert re.search(r"cycles by width (\d:\d+ ?)+; median ms: draft [\d.]+, verify", done.stderr)
+        assert re.search(r"cycles by draft length (\d:\d+ ?)+; median ms: draft [\d.]+, verify", done.stderr)
 
-    def test_a_width_beyond_the_block_is_noted(self, cli):
+    def test_a_draft_length_beyond_the_block_is_noted(self, cli):
         flags = ("generate", "-m", TARGET, "-t", 1, "-p", "a", "-n", 9, "--temp", 0)
-        assert "--width 9 is more than the drafter proposes: 5" in cli(*flags, "-md", DRAFTER, "--width", 9).stderr
-        assert "--width" not in cli(*flags, "-md", DRAFTER, "--width", 5).stderr
-        assert "--width" not in cli(*flags, "--draft", "lookup", "--width", 8).stderr
+        assert (
+            "--draft-length 9 is more than the drafter proposes: 5"
+            in cli(*flags, "-md", DRAFTER, "--draft-length", 9).stderr
+        )
+        assert "--draft-length" not in cli(*flags, "-md", DRAFTER, "--draft-length", 5).stderr
+        assert "--draft-length" not in cli(*flags, "--draft", "lookup", "--draft-length", 8).stderr
 
     def test_policies_by_name(self, generated):
         flags = (*self.PROMPT, "-n", 30, "--temp", 0)
         plain = generated(*flags)["ids"]
-        for width in ("auto", "confidence", "ewma", "staged"):
-            found = generated(*flags, "-md", DRAFTER, "--width", width)
+        for draft_length in ("auto", "confidence", "ewma", "staged"):
+            found = generated(*flags, "-md", DRAFTER, "--draft-length", draft_length)
             assert found["ids"] == plain
             speculation = found["speculation"]
             assert speculation["drafter"] == "dspark+lookup"
@@ -195,7 +214,7 @@ class TestDrafting:
             DRAFTER,
             "--draft",
             "dspark",
-            "--width",
+            "--draft-length",
             2,
             "--breaker",
             "0.9/4/64",
@@ -220,7 +239,7 @@ class TestReplay:
     FLAGS = ("-m", TARGET, "-md", DRAFTER, "-t", 1, "-n", 24, *TestDrafting.PROMPT)
 
     def test_speculation_says_what_the_target_says(self, cli):
-        for more in ((), ("--draft", "lookup"), ("--width", 1)):
+        for more in ((), ("--draft", "lookup"), ("--draft-length", 1)):
             done = cli("replay", *self.FLAGS, *more)
             assert done.returncode == 0, done.stderr
             assert re.match(r"nspec=24 max_chunk=\d worst_argmax_gap=0\.000000 at=-1\n", done.stdout)
@@ -245,7 +264,7 @@ class TestReplay:
             return chunks if drafting["draft"] == "off" else [*chunks[:4], (5, 6)]
 
         monkeypatch.setattr(replay, "generate", wrong)
-        flags = ["replay", *map(str, self.FLAGS), "--draft", "lookup", "--width", "0"]
+        flags = ["replay", *map(str, self.FLAGS), "--draft", "lookup", "--draft-length", "0"]
         assert main([*flags, "--json"]) == 1
         found = json.loads(capsys.readouterr().out)
         assert found["nspec"] == 6 and found["worst_argmax_gap"] > 0 and found["at"] in (4, 5)
@@ -277,8 +296,8 @@ class TestWrongUsage:
             (["--prompt-ids", "1", "--chat"], ["--chat", "--prompt-ids"]),
             (["-p", "a", "--unknown"], ["--unknown"]),
             (["-p", "a", "--draft", "mtp"], ["--draft", "lookup"]),
-            (["-p", "a", "--width", "16"], ["--width", "between 0 and 15"]),
-            (["-p", "a", "--width", "fast"], ["--width", "'fast' is not a width", "staged"]),
+            (["-p", "a", "--draft-length", "16"], ["--draft-length", "between 0 and 15"]),
+            (["-p", "a", "--draft-length", "fast"], ["--draft-length", "'fast' is not a draft length", "staged"]),
             (["-p", "a", "--breaker", "0.6"], ["--breaker", "0.60/32/64"]),
             (["-p", "a", "--breaker", "2/32/64"], ["--breaker", "between 0 and 1"]),
             (["-p", "a", "--draft-vocab", "-1"], ["--draft-vocab"]),

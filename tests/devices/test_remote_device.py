@@ -43,7 +43,7 @@ def test_drafted_text_is_that_of_the_cpu(remote: str, pair: Engine, temperature:
         for each in (pair, engine):
             with each.session(context=1024, kv_dtype="f32") as session:
                 sampling = Sampling(temperature=temperature, seed=3)
-                pieces = session.generate(prompt, max_tokens=40, width=3, draft="dspark", sampling=sampling)
+                pieces = session.generate(prompt, max_tokens=40, draft_length=3, draft="dspark", sampling=sampling)
                 texts.append([token for piece in pieces for token in piece.tokens])
     assert texts[0] == texts[1]
 

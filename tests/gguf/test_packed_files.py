@@ -77,7 +77,7 @@ def test_types_without_kernels_stay_rows(tmp_path: Path) -> None:
 def test_speculation_is_the_same(tmp_path: Path, target: bool, drafter: bool) -> None:
     def generated(target: Path, drafter: Path) -> tuple[list[int], list[int]]:
         with Engine(target, drafter=drafter, device="cpu", threads=1) as engine, engine.session(context=512) as session:
-            pieces = list(session.generate(PROMPT, max_tokens=40, sampling=GREEDY, draft="dspark", width=4))
+            pieces = list(session.generate(PROMPT, max_tokens=40, sampling=GREEDY, draft="dspark", draft_length=4))
             return ids_of(pieces), [cycle.accepted for cycle in session.stats.speculation.cycles]
 
     model, draft = (pack(TARGET, tmp_path) if target else TARGET), (pack(DRAFTER, tmp_path) if drafter else DRAFTER)

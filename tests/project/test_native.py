@@ -90,7 +90,7 @@ def test_a_c_program_drafts_verifies_and_commits(binary: Path, tmp_path: Path) -
 
 
 def test_the_bench_of_pythons_overhead_generates_the_same_on_both_sides(binary: Path) -> None:
-    """It refuses other tokens or cycles, and prints a line for each width and temperature."""
+    """It refuses other tokens or cycles, and prints a line for each draft length and temperature."""
     program = binary.parents[2] / "bench" / "native" / ("ds4_loop" + binary.suffix)
     command = [sys.executable, ROOT / "bench" / "overhead.py", "--loop", program, "--rounds", "2", "-n", "12"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

@@ -46,7 +46,7 @@ def url_of(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_life(how: signal.Signals) -> None:
-    with serve("--port", "0", "--alias", "tiny", "--width", "2", "--parallel", "5") as process:
+    with serve("--port", "0", "--alias", "tiny", "--draft-length", "2", "--parallel", "5") as process:
         url = url_of(process)
         assert url.startswith("http://127.0.0.1:")
         client = openai.OpenAI(base_url=url + "/v1", api_key="none", max_retries=0, timeout=60)

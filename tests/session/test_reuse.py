@@ -28,7 +28,7 @@ def words(count: int) -> list[int]:
 
 def answer(engine: Engine, ids: list[int], count: int = 8) -> tuple[list[int], int]:
     """What follows in the engine's pool, and how many tokens of the prompt were there."""
-    stream = engine.complete(ids, max_tokens=count, sampling=GREEDY, draft="dspark", width=3)
+    stream = engine.complete(ids, max_tokens=count, sampling=GREEDY, draft="dspark", draft_length=3)
     got = [token for piece in stream for token in piece.tokens]
     return got, stream.usage.cached_tokens
 
@@ -204,7 +204,7 @@ def test_turn_five_starts_at_once_and_after_a_restart(engine: Engine, tmp_path: 
 
     def start() -> tuple[float, int]:
         began = time.process_time()
-        stream = engine.complete(talk, max_tokens=8, sampling=GREEDY, draft="dspark", width=3)
+        stream = engine.complete(talk, max_tokens=8, sampling=GREEDY, draft="dspark", draft_length=3)
         next(stream)
         took = time.process_time() - began
         assert [t for piece in stream for t in piece.tokens] == wanted[1:]

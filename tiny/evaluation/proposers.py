@@ -25,10 +25,10 @@ class LookupFirst:
         self._lookup = PromptLookupDrafter()
         self._drafter = DSparkDrafter()
 
-    def propose(self, session: TargetSession, request: DraftRequest, width: int) -> Draft | None:
+    def propose(self, session: TargetSession, request: DraftRequest, draft_length: int) -> Draft | None:
         """Returns the proposals of the proposer whose turn it is."""
         chosen: Drafter = self._lookup if recurs(session.history(), EVIDENCE) else self._drafter
-        return chosen.propose(session, request, width)
+        return chosen.propose(session, request, draft_length)
 
 
 def recurs(tokens: npt.NDArray[np.int32], size: int) -> bool:

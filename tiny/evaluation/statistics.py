@@ -15,25 +15,25 @@ RESAMPLES = 2000
 BINS = 10
 
 
-class Judged(NamedTuple):
+class Decided(NamedTuple):
     """Proposals with nothing rejected before them: their confidence, and whether they were accepted."""
 
     confidence: npt.NDArray[np.float64]
     accepted: npt.NDArray[np.bool_]
 
 
-def conditional(cycles: Sequence[Cycle], width: int) -> tuple[float | None, ...]:
-    """Returns P(proposal k accepted | those before it were) for k = 1 to `width`; None where none was judged."""
-    judged = [[c.accepted > k for c in cycles if c.width > k and c.accepted >= k] for k in range(width)]
-    return tuple(sum(each) / len(each) if each else None for each in judged)
+def conditional(cycles: Sequence[Cycle], draft_length: int) -> tuple[float | None, ...]:
+    """Returns P(proposal k accepted | those before it were) k = 1 to `draft_length`; None where none was decided."""
+    decided = [[c.accepted > k for c in cycles if c.draft_length > k and c.accepted >= k] for k in range(draft_length)]
+    return tuple(sum(each) / len(each) if each else None for each in decided)
 
 
-def reach(cycles: Sequence[Cycle], width: int) -> tuple[float, ...]:
-    """Returns the share of all cycles that accepted k proposals or more, k = 1 to `width`.
+def reach(cycles: Sequence[Cycle], draft_length: int) -> tuple[float, ...]:
+    """Returns the share of all cycles that accepted k proposals or more, k = 1 to `draft_length`.
 
     Tokens per cycle are 1 + their sum.
     """
-    return tuple(sum(c.accepted > k for c in cycles) / len(cycles) for k in range(width))
+    return tuple(sum(c.accepted > k for c in cycles) / len(cycles) for k in range(draft_length))
 
 
 def per_cycle(prompts: Sequence[Sequence[Cycle]], seed: int) -> Estimate:
@@ -57,16 +57,19 @@ def distinct(texts: Iterable[Sequence[int]], size: int = 4) -> float | None:
     return sum(len(set(each)) for each in grams) / total if total else None
 
 
-def judged(cycles: Iterable[Cycle]) -> Judged:
-    """Returns the judged proposals of the cycles that have a confidence."""
+def decided(cycles: Iterable[Cycle]) -> Decided:
+    """Returns the decided proposals of the cycles that have a confidence."""
     found = [
-        (c.confidence[k], k < c.accepted) for c in cycles if c.confidence for k in range(min(c.accepted + 1, c.width))
+        (c.confidence[k], k < c.accepted)
+        for c in cycles
+        if c.confidence
+        for k in range(min(c.accepted + 1, c.draft_length))
     ]
     confidence, accepted = zip(*found, strict=True) if found else ((), ())
-    return Judged(np.array(confidence, np.float64), np.array(accepted, np.bool_))
+    return Decided(np.array(confidence, np.float64), np.array(accepted, np.bool_))
 
 
-def bins(proposals: Judged) -> tuple[Bin, ...]:
+def bins(proposals: Decided) -> tuple[Bin, ...]:
     """Groups the proposals by confidence in `BINS` equal parts of [0, 1]. Empty parts are left out."""
     part = np.minimum((proposals.confidence * BINS).astype(int), BINS - 1)
     return tuple(
@@ -88,7 +91,7 @@ def calibration_error(parts: Sequence[Bin]) -> float | None:
     return sum(part.count * abs(part.confidence - part.accepted) for part in parts) / total if total else None
 
 
-def auc(proposals: Judged) -> float | None:
+def auc(proposals: Decided) -> float | None:
     """Returns the chance that an accepted proposal has more confidence than a rejected one.
 
     Ties count half. It is None unless there are both.

@@ -33,7 +33,7 @@ def accepted(texts: Sequence[Text], seed: int) -> Acceptance:
         temperature=texts[0].temperature,
         domain=texts[0].domain,
         cycles=len(cycles),
-        proposed=sum(cycle.width > 0 for cycle in cycles) / len(cycles),
+        proposed=sum(cycle.draft_length > 0 for cycle in cycles) / len(cycles),
         per_cycle=statistics.per_cycle([text.cycles for text in texts], seed),
         conditional=statistics.conditional(cycles, WIDTH),
         reach=statistics.reach(cycles, WIDTH),
@@ -55,14 +55,14 @@ def calibration(texts: Sequence[Text]) -> tuple[Calibration, ...]:
 
 def calibrated(temperature: float, domain: str, texts: Iterable[Text]) -> Calibration:
     """Returns the calibration in texts of one temperature and domain."""
-    judged = statistics.judged(cycle for text in texts for cycle in text.cycles)
-    bins = statistics.bins(judged)
+    decided = statistics.decided(cycle for text in texts for cycle in text.cycles)
+    bins = statistics.bins(decided)
     return Calibration(
         temperature=temperature,
         domain=domain,
-        proposals=len(judged.accepted),
+        proposals=len(decided.accepted),
         error=statistics.calibration_error(bins),
-        auc=statistics.auc(judged),
+        auc=statistics.auc(decided),
         bins=bins,
     )
 

@@ -1,4 +1,4 @@
-"""The drafter: DSpark stages over the target's features, Markov head, confidence (spec: dspark.md, section 2)."""
+"""The drafter: DSpark stages over the target's features, Markov head, confidence (docs/dspark.md section 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps experts about equally busy without an additional loss (the method `noaux_tc` of DeepSeek-V4)."""
+"""Keeps experts about equally busy, without a loss that would bend the model (docs/model.md section 2.7)."""
 
 from __future__ import annotations
 

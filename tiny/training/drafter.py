@@ -1,4 +1,4 @@
-"""Trains the drafter on the frozen target (docs/dspark.md describes the drafter)."""
+"""Training of the drafter on the frozen target (docs/dspark.md section 7)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ds4py.cli.model import read_text
-from ds4py.cli.options import DRAFTERS, chosen_width, width
+from ds4py.cli.options import DRAFTERS, chosen_draft_length, draft_length
 from ds4py.cli.repl.conversation import Conversation
 from ds4py.cli.speculation import note_speculation
 from ds4py.errors import RequestError
@@ -18,7 +18,8 @@ HELP: Final = """\
 /think          think before answering
 /nothink        answer at once
 /draft [WHO]    who proposes tokens: auto, off, dspark or lookup; alone: show it
-/width [N]      proposals to verify at once: auto, confidence, ewma, staged or a number; alone: show it
+/draft-length [N]
+                proposals to verify at once: auto, confidence, ewma, staged or a number; alone: show it
 /stats          what the last answer took
 /read FILE      put a file before the next message
 /save FILE      write the conversation's state to a file
@@ -34,7 +35,7 @@ class Quit(Exception):
 
 
 class Commands:
-    """Runs commands, which change the conversation or the flags of its answers (`--draft`, `--width`)."""
+    """Runs commands, which change the conversation or the flags of its answers (`--draft`, `--draft-length`)."""
 
     def __init__(self, conversation: Conversation, args: argparse.Namespace) -> None:
         self._conversation = conversation
@@ -45,7 +46,8 @@ class Commands:
             "think": without_argument("think", lambda: self._think(True)),
             "nothink": without_argument("nothink", lambda: self._think(False)),
             "draft": self._draft,
-            "width": self._width,
+            "draft-length": self._draft_length,
+            "width": self._draft_length,  # the old name, for one more version
             "stats": without_argument("stats", self._stats),
             "read": self._read,
             "save": self._save,
@@ -89,14 +91,14 @@ class Commands:
             raise RequestError("/draft dspark: no drafter was loaded (-md FILE)")
         self._args.draft = who
 
-    def _width(self, text: str) -> None:
+    def _draft_length(self, text: str) -> None:
         if not text:
-            print_line(f"width: {chosen_width(self._args)}")
+            print_line(f"draft length: {chosen_draft_length(self._args)}")
             return
         try:
-            self._args.width = width(text)
+            self._args.draft_length = draft_length(text)
         except argparse.ArgumentTypeError as error:
-            raise RequestError(f"/width: {error}") from None
+            raise RequestError(f"/draft-length: {error}") from None
 
     def _stats(self) -> None:
         session = self._conversation.session
