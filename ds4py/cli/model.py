@@ -73,7 +73,7 @@ def note_engine(args: argparse.Namespace, engine: "Engine", drafter: str | None)
         nodes = nodes_note(engine.nodes, engine.spread_over_nodes)
         note(
             args,
-            f"model {engine.name} ({engine.path}), device {engine.placement}, threads {engine.threads}{nodes}",
+            f"model {engine.name} ({engine.path}), device {engine.device_map}, threads {engine.threads}{nodes}",
         )
     for each in engine.notes:
         note(args, each)
