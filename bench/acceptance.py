@@ -1,13 +1,13 @@
-"""What speculation brings at a given acceptance, by width, whatever the drafter is worth: its proposals are replaced.
+"""What speculation brings at a given acceptance, by draft length. The drafter's proposals are replaced.
 
 Usage: acceptance.py [-m TARGET.gguf -md DRAFTER.gguf] [-t THREADS] [-n 64] [--acceptance 0,0.1,...,1]
-                     [--widths auto,1,2,3,4,5] [--sure 0] [--switch 0] [--rounds 3] [--json FILE]
+                     [--draft-lengths auto,1,2,3,4,5] [--sure 0] [--switch 0] [--rounds 3] [--json FILE]
 The text is what plain decoding says after a few random ids. Every draft is paid for, but what is proposed is the text
-itself, each token with the given probability and else another. Plain decoding and all widths take turns; times are of
-decoding alone, and costs are measured once before. Ratios are geometric means over the rounds. With --sure S the
-drafter says how likely each proposal is: these differ around the acceptance as a beta distribution with mean a and
-variance a (1 - a) S / (1 + S) has it. --switch N adds a text whose acceptance changes between 0.9 and 0.2 every N
-tokens, and a policy that knows it: the best width of each. Without -m it runs the embedded pair.
+itself, each token with the given probability and else another. Plain decoding and all draft lengths take turns. Times
+are of decoding alone, and costs are measured once before. Ratios are geometric means over the rounds. With --sure S the
+drafter has confidences: these follow a beta distribution with the acceptance a as its mean and the variance
+a (1 - a) S / (1 + S). --switch N adds a text whose acceptance changes between 0.9 and 0.2 every N tokens, and a policy
+that knows it and takes the best draft length of each. Without -m it runs the embedded pair.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from rows import random_ids
 
 from ds4py import Engine, RequestError, Sampling, Session
 from ds4py.profile import measure
-from ds4py.speculative import Costs, Draft, DraftRequest, Fixed, Offer, Width, as_width
+from ds4py.speculative import Costs, Draft, DraftEstimate, DraftLengthPolicy, DraftRequest, Fixed, as_draft_length
 
 PROMPT = 32
 GREEDY = Sampling(temperature=0)
@@ -44,55 +44,55 @@ class Simulated:
         self.text, self.acceptance, self.sure = np.array(text, np.int32), acceptance, sure
         self.rng = np.random.default_rng(seed)
 
-    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft:
-        """The text's next tokens; a wrong one is the right one's neighbour."""
+    def propose(self, session: Session, request: DraftRequest, draft_length: int) -> Draft:
+        """Returns the text's next tokens; a wrong one is the right one's neighbour."""
         block = len(session.draft())
         first = len(session.history())
-        tokens = self.text[first : first + min(block, width)].copy()
+        tokens = self.text[first : first + min(block, draft_length)].copy()
         chances = self.chances(self.acceptance(first - PROMPT), len(tokens))
         tokens[self.rng.random(len(tokens)) >= chances] ^= 1
         return Draft.point_mass(tokens, chances.astype(np.float32) if self.sure else None)
 
     def chances(self, mean: float, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Of each proposal: alike, or around the acceptance."""
+        """Returns the chance of each proposal: all alike, or around the acceptance."""
         if not self.sure or not 0 < mean < 1:
             return np.full(count, mean)
         return self.rng.beta(mean / self.sure, (1 - mean) / self.sure, count)
 
 
-class Knowing(Width):
-    """Takes the best width of the acceptance that there is; it knows when that changes."""
+class Knowing(DraftLengthPolicy):
+    """Takes the best draft length for the present acceptance; it knows when that changes."""
 
-    def __init__(self, widths: Sequence[int], length: int, session: Session) -> None:
-        self.widths, self.length, self.session = widths, length, session
+    def __init__(self, draft_lengths: Sequence[int], length: int, session: Session) -> None:
+        self.draft_lengths, self.length, self.session = draft_lengths, length, session
 
-    def choose(self, offer: Offer) -> int:
-        """By where the text is."""
-        return self.widths[phase(self.session.position + 1 - PROMPT, self.length)]
+    def choose(self, estimate: DraftEstimate) -> int:
+        """Returns the draft length of the phase that the text is in."""
+        return self.draft_lengths[phase(self.session.position + 1 - PROMPT, self.length)]
 
 
 def phase(generated: int, length: int) -> int:
-    """0 where acceptance is high, 1 where it is low."""
+    """Returns 0 where acceptance is high and 1 where it is low."""
     return generated // length % 2
 
 
 @dataclass
 class Found:
-    """Of one acceptance and width (None is plain decoding): seconds a token and tokens a cycle, by round."""
+    """Seconds a token and tokens a cycle, by round, at one acceptance and draft length (None is plain decoding)."""
 
     acceptance: str
-    width: str | None
+    draft_length: str | None
     seconds: list[float] = field(default_factory=list)
     per_cycle: list[float] = field(default_factory=list)
 
     def times(self, other: "Found") -> float:
-        """How many times as fast as the other."""
+        """Returns how many times as fast as `other` it is."""
         return geometric_mean(b / a for a, b in zip(self.seconds, other.seconds, strict=True))
 
 
 @dataclass
 class Case:
-    """One row of the table: an acceptance, plain decoding and the widths."""
+    """One row of the table: an acceptance, plain decoding and the draft lengths."""
 
     name: str
     acceptance: Acceptance
@@ -100,20 +100,20 @@ class Case:
     found: dict[str, Found]
 
     @classmethod
-    def of(cls, name: str, acceptance: Acceptance, widths: Sequence[str]) -> "Case":
-        """Nothing measured yet."""
-        return cls(name, acceptance, Found(name, None), {each: Found(name, each) for each in widths})
+    def of(cls, name: str, acceptance: Acceptance, draft_lengths: Sequence[str]) -> "Case":
+        """Makes a row in which nothing is measured yet."""
+        return cls(name, acceptance, Found(name, None), {each: Found(name, each) for each in draft_lengths})
 
     @property
     def fastest(self) -> Found:
-        """Plain decoding, or the fixed width that was faster."""
+        """Plain decoding, or the fixed draft length that was faster."""
         return self.found[str(self.best)] if self.best else self.plain
 
     @property
     def best(self) -> int:
-        """The fixed width that was fastest; 0 where plain decoding was."""
+        """The fixed draft length that was fastest; 0 where plain decoding was."""
         fixed = {int(name): each.times(self.plain) for name, each in self.found.items() if name.isdigit()}
-        best = max(fixed, key=lambda width: fixed[width], default=0)
+        best = max(fixed, key=lambda draft_length: fixed[draft_length], default=0)
         return best if fixed and fixed[best] > 1 else 0
 
 
@@ -124,21 +124,21 @@ class Runs:
         self.session, self.sure = session, sure
         self.text = plain_text(session, tokens)
 
-    def measure(self, case: Case, rounds: int, policies: dict[str, Width]) -> None:
-        """All widths of a case, in turn."""
+    def measure(self, case: Case, rounds: int, policies: dict[str, DraftLengthPolicy]) -> None:
+        """Measures all draft lengths of a case, in turn."""
         for number in range(rounds):
-            turn: list[tuple[Found, Width]] = [(case.plain, Fixed(0))]
+            turn: list[tuple[Found, DraftLengthPolicy]] = [(case.plain, Fixed(0))]
             turn += [(case.found[name], policies[name]) for name in case.found]
-            for found, width in turn if number % 2 == 0 else reversed(turn):
-                self.run(found, Simulated(self.text, case.acceptance, self.sure, number), width)
+            for found, draft_length in turn if number % 2 == 0 else reversed(turn):
+                self.run(found, Simulated(self.text, case.acceptance, self.sure, number), draft_length)
 
-    def run(self, found: Found, drafter: Simulated, width: Width) -> None:
+    def run(self, found: Found, drafter: Simulated, draft_length: DraftLengthPolicy) -> None:
         """One generation of the text; raises RequestError where it says something else."""
         self.session.rewind(0)
-        draft = "off" if found.width is None else drafter
+        draft = "off" if found.draft_length is None else drafter
         tokens = len(self.text) - PROMPT
         for _ in self.session.generate(
-            self.text[:PROMPT], max_tokens=tokens, sampling=GREEDY, draft=draft, width=width
+            self.text[:PROMPT], max_tokens=tokens, sampling=GREEDY, draft=draft, draft_length=draft_length
         ):
             pass
         if self.session.history().tolist() != list(self.text):
@@ -171,17 +171,17 @@ def teach(engine: Engine) -> None:
     print("verify   " + " ".join(f"{ms:.1f}" for ms in depth.verify_ms) + f" ms, draft {depth.draft_ms or 0:.1f} ms")
 
 
-def head(widths: Sequence[str]) -> str:
-    """The table's first lines: speeds are in plain decoding's."""
-    names = [f"width {each}" if each.isdigit() else each for each in widths]
+def head(draft_lengths: Sequence[str]) -> str:
+    """Returns the table's first lines; speeds are relative to plain decoding."""
+    names = [f"draft length {each}" if each.isdigit() else each for each in draft_lengths]
     columns = ["acceptance", "plain tokens/s", *names]
-    if "auto" in widths:
-        columns += ["auto of the best width", "tokens/cycle, auto"]
+    if "auto" in draft_lengths:
+        columns += ["auto of the best draft length", "tokens/cycle, auto"]
     return "| " + " | ".join(columns) + " |\n|" + "---|" * len(columns)
 
 
 def line(case: Case, against: Found | None = None) -> str:
-    """A row; `against` is what auto is compared with, None is the best of plain decoding and the fixed widths."""
+    """Returns a row; `auto` is compared with `against`, or with the best of plain decoding and fixed draft lengths."""
     cells = [case.name, f"{1 / fmean(case.plain.seconds):.2f}"]
     cells += [f"{each.times(case.plain):.2f}" for each in case.found.values()]
     if "auto" in case.found:
@@ -191,29 +191,29 @@ def line(case: Case, against: Found | None = None) -> str:
 
 
 def cases(args: argparse.Namespace) -> Iterator[Case]:
-    """Constant acceptances."""
+    """Yields a case for each constant acceptance."""
     for each in args.acceptance:
-        yield Case.of(f"{each:g}", lambda _, each=each: each, args.widths)  # type: ignore[misc]
+        yield Case.of(f"{each:g}", lambda _, each=each: each, args.draft_lengths)  # type: ignore[misc]
 
 
 def switching(runs: Runs, args: argparse.Namespace, done: Sequence[Case]) -> Case:
-    """The text that changes, beside the policy that knows it."""
+    """Measures the text whose acceptance changes, with `auto` and with a policy that knows the changes."""
     best = [next(case.best for case in done if case.name == f"{each:g}") for each in (HIGH, LOW)]
     case = Case.of(
         f"{HIGH:g} / {LOW:g}", lambda n: (HIGH, LOW)[phase(n, args.switch)], ["auto", f"knowing {best[0]}/{best[1]}"]
     )
     knowing = Knowing(best, args.switch, runs.session)
-    runs.measure(case, args.rounds, dict(zip(case.found, (as_width("auto"), knowing), strict=True)))
+    runs.measure(case, args.rounds, dict(zip(case.found, (as_draft_length("auto"), knowing), strict=True)))
     return case
 
 
-def policy(name: str) -> Width:
-    """Of a number or a name. Raises RequestError for what is neither."""
-    return as_width(int(name) if name.isdigit() else name)
+def policy(name: str) -> DraftLengthPolicy:
+    """Returns the policy of a number or a name. Raises RequestError for anything else."""
+    return as_draft_length(int(name) if name.isdigit() else name)
 
 
-def widths(text: str) -> list[str]:
-    """Numbers and names of policies."""
+def draft_lengths(text: str) -> list[str]:
+    """Converts numbers and names of policies, separated by commas."""
     names = text.split(",")
     for name in names:
         try:
@@ -224,7 +224,7 @@ def widths(text: str) -> list[str]:
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-m", "--model")
     parser.add_argument("-md", "--drafter")
@@ -233,7 +233,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--acceptance", type=lambda text: [share(each) for each in text.split(",")], default=[i / 10 for i in range(11)]
     )
-    parser.add_argument("--widths", type=widths, default=widths("auto,1,2,3,4,5"))
+    parser.add_argument("--draft-lengths", type=draft_lengths, default=draft_lengths("auto,1,2,3,4,5"))
     parser.add_argument("--sure", type=share, default=0.0)
     parser.add_argument("--switch", type=position, default=0)
     parser.add_argument("--rounds", type=positive, default=3)
@@ -254,10 +254,10 @@ def main(given: Sequence[str] | None = None) -> None:
         print(f"drafter  {engine.drafter}")
         teach(engine)
         done: list[Case] = []
-        policies = {name: policy(name) for name in args.widths}
+        policies = {name: policy(name) for name in args.draft_lengths}
         with engine.session(context=PROMPT + args.tokens + 1) as session:
             runs = Runs(session, args.tokens, args.sure)
-            print("\n" + head(args.widths), flush=True)
+            print("\n" + head(args.draft_lengths), flush=True)
             for case in cases(args):
                 runs.measure(case, args.rounds, policies)
                 done.append(case)

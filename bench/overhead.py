@@ -30,7 +30,7 @@ PROMPT = "def quicksort(values):\n    "
 LOOP = Path(__file__).resolve().parents[1] / "build" / "dev" / "bench" / "native" / "ds4_loop"
 SEED = 7
 HEAD = (
-    f"{'temp':>5}{'width':>6}{'tokens':>8}{'cycles':>8}{'C tok/s':>9}{'iterator':>10}{'ratio':>7}{'(quartiles)':>17}"
+    f"{'temp':>5}{'length':>7}{'tokens':>8}{'cycles':>8}{'C tok/s':>9}{'iterator':>10}{'ratio':>7}{'(quartiles)':>17}"
     f"{'by CPU':>9}{'C us/cycle':>12}{'extra':>7}"
 )
 
@@ -39,11 +39,11 @@ class Case(NamedTuple):
     """What is generated.
 
     Attributes:
-        width: proposals of a cycle at most, of the drafter; 0 is plain decoding.
+        draft_length: proposals of a cycle at most, of the drafter; 0 is plain decoding.
     """
 
     temperature: float
-    width: int
+    draft_length: int
 
 
 class Text(NamedTuple):
@@ -72,7 +72,7 @@ class Loop:
 
     def generate(self, prompt: Sequence[int], case: Case, count: int) -> Text:
         """A text of `count` tokens."""
-        asked = [SEED, case.temperature, case.width, count, len(prompt), *prompt]
+        asked = [SEED, case.temperature, case.draft_length, count, len(prompt), *prompt]
         assert self._process.stdin and self._process.stdout
         print(*asked, file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline().split()
@@ -95,8 +95,8 @@ def iterate(session: Session, prompt: Sequence[int], case: Case, count: int) -> 
         prompt,
         max_tokens=count,
         sampling=Sampling(temperature=case.temperature, seed=SEED),
-        draft="dspark" if case.width else "off",
-        width=case.width,
+        draft="dspark" if case.draft_length else "off",
+        draft_length=case.draft_length,
     )
     tokens: list[int] = []
     begin, busy = time.perf_counter(), time.process_time()
@@ -150,8 +150,8 @@ def measure(session: Session, loop: Loop, prompt: Sequence[int], case: Case, cou
 
 def cases(engine: Engine, temperatures: Sequence[float]) -> list[Case]:
     """Plain decoding, and with the drafter all that it proposes."""
-    widths = [0, engine.drafter.block] if engine.drafter else [0]
-    return [Case(temperature, width) for width in widths for temperature in temperatures]
+    draft_lengths = [0, engine.drafter.block] if engine.drafter else [0]
+    return [Case(temperature, draft_length) for draft_length in draft_lengths for temperature in temperatures]
 
 
 def show(case: Case, found: Rounds) -> None:
@@ -161,7 +161,7 @@ def show(case: Case, found: Rounds) -> None:
     native, python = (median(tokens / each.seconds for each in texts) for texts in (found.native, found.python))
     busy = 1e6 * median(each.busy for each in found.native) / cycles
     print(
-        f"{case.temperature:>5g}{case.width:>6}{tokens:>8}{cycles:>8}{native:>9.0f}{python:>10.0f}"
+        f"{case.temperature:>5g}{case.draft_length:>7}{tokens:>8}{cycles:>8}{native:>9.0f}{python:>10.0f}"
         f"{middle:>7.3f} ({low:.3f} to {high:.3f}){found.busy_ratio:>9.3f}{busy:>12.0f}{found.extra:>7.0f}",
         flush=True,
     )

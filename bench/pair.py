@@ -15,7 +15,7 @@ from ds4py import Engine, RequestError, Sampling, Session, data
 from ds4py.chat import encode_chat
 from ds4py.speculative import DrafterInfo
 
-DEFAULTS = {"plain": 0, "width0": 1, "dspark1": 1, "dspark3": 3, "dspark5": 5, "lookup": 0, "auto": 1}
+DEFAULTS = {"plain": 0, "dspark0": 1, "dspark1": 1, "dspark3": 3, "dspark5": 5, "lookup": 0, "auto": 1}
 """Configurations, and how many tokens the drafter has to propose for them."""
 
 

@@ -1,13 +1,13 @@
 """What speculation gains over plain decoding, by kind of prompt, temperature and configuration.
 
-Usage: speculation.py [-m TARGET] [-md DRAFTER] [--configs plain,width0,dspark1,...] [--temps 0,0.7,1] [-n 200]
+Usage: speculation.py [-m TARGET] [-md DRAFTER] [--configs plain,dspark0,dspark1,...] [--temps 0,0.7,1] [-n 200]
                       [--kinds code,json,...] [--prompts short|long|both] [--rounds 3] [--json FILE]
        speculation.py --long [-n 16000] ...    long texts: how they end, repetition and speed by quarter
        speculation.py --quality -m TARGET ...  questions with known answers, without and with speculation
 
-Without -m it runs the embedded pair. Configurations: plain and lookup have no drafter loaded; dspark drafts, and width0
-has a drafter that it never asks; dspark3 verifies 3 proposals at most, and so does lookup3; auto is the default of
-`ds4py generate`. The target is opened twice, with and without the drafter, so that a device needs room for both.
+Without -m it runs the embedded pair. Configurations: plain and lookup have no drafter loaded; dspark drafts, and
+dspark0 has a drafter that it never asks; dspark3 verifies 3 proposals at most, and so does lookup3; auto is the default
+of `ds4py generate`. The target is opened twice, with and without the drafter, so that a device needs room for both.
 
 All configurations take their turn in each round, with one seed. Rates are medians over the rounds, of steady decoding
 (see steady.py); a ratio to plain comes with its range over the rounds. A cycle's times are means over all cycles.
@@ -138,7 +138,7 @@ def total(temperature: float | None, cells: Sequence[Cell], plain: Sequence[Cell
         "by_tokens": ours.by_tokens,
         "by_tokens_ratio": ours.by_tokens / theirs.by_tokens if theirs.by_tokens else None,
         "prompt_tokens_per_second": median(cell.prompt_rate for cell in cells),
-        "widths": Speculation(cycles=[cycle for cell in cells for cycle in cell.rounds[-1].cycles]).widths,
+        "widths": Speculation(cycles=[cycle for cell in cells for cycle in cell.rounds[-1].cycles]).draft_lengths,
     }
 
 
@@ -147,7 +147,8 @@ def print_totals(rows: Sequence[dict[str, Any]]) -> None:
     print("\ntokens/s over all prompts; by time: all tokens over all seconds; by tokens: the mean weighted by tokens;")
     print("prompt: the median rate of prompts")
     print(
-        f"{'temp':>5} {'config':9}{'by time':>9}{'ratio':>7}{'by tokens':>11}{'ratio':>7}{'prompt':>9}  cycles by width"
+        f"{'temp':>5} {'config':9}{'by time':>9}{'ratio':>7}{'by tokens':>11}{'ratio':>7}{'prompt':>9}  "
+        "cycles by draft length"
     )
     for row in rows:
         temperature = "all" if row["temperature"] is None else f"{row['temperature']:g}"

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from ds4py import RequestError, Sampling, Session
 from ds4py.cli.replay import first_difference
+from ds4py.constants import MAX_DRAFT_LENGTH
 from ds4py.speculative import Choice, Cycle, Speculation
-from ds4py.speculative.draft_length import MOST
 
 SPAN_WORDS = 12
 
@@ -24,37 +24,39 @@ class Config(NamedTuple):
     """How to decode.
 
     Attributes:
-        drafted: in the engine that has the drafter.
-        width: proposals of a cycle, at most, or "auto".
+        name: the configuration's name on the command line.
+        draft: who proposes.
+        drafted: whether it runs in the engine that has the drafter.
+        draft_length: how many proposals a cycle verifies, at most, or "auto".
     """
 
     name: str
     draft: Choice
     drafted: bool
-    width: int | str
+    draft_length: int | str
 
 
 def configuration(name: str, block: int | None) -> Config:
-    """The configuration of a name; `block` is the drafter's, None without one.
+    """Returns the configuration of a name; `block` is the drafter's, None without one.
 
     Raises RequestError for a name that there is not, and for one that the drafter cannot do.
     """
-    found = re.fullmatch(r"plain|width0|auto|(lookup|dspark)([1-9]|1[0-5])?", name)
+    found = re.fullmatch(r"plain|dspark0|auto|(lookup|dspark)([1-9]|1[0-5])?", name)
     if found is None:
         raise RequestError(
-            f"configuration {name!r}: wanted plain, auto, width0, dspark, lookup, or one of the latter two with a "
-            "width such as dspark3"
+            f"configuration {name!r}: wanted plain, auto, dspark, dspark0, lookup, or dspark or lookup with a "
+            "draft length such as dspark3"
         )
-    drafted = name.startswith(("dspark", "width0", "auto"))
-    width = 0 if name == "width0" else int(found[2]) if found[2] else MOST
+    drafted = name.startswith(("dspark", "auto"))
+    draft_length = 0 if name == "dspark0" else int(found[2]) if found[2] else MAX_DRAFT_LENGTH
     if drafted and block is None:
         raise RequestError(f"configuration {name!r}: there is no drafter; give one with -md, or leave it out")
-    if drafted and found[2] and width > (block or 0):
+    if drafted and found[2] and draft_length > (block or 0):
         raise RequestError(f"configuration {name!r}: the drafter proposes {block} tokens, wanted no more than these")
     if name == "auto":
         return Config(name, "auto", drafted, "auto")
     choice: Choice = "off" if name == "plain" else "dspark" if drafted else "lookup"
-    return Config(name, choice, drafted, width)
+    return Config(name, choice, drafted, draft_length)
 
 
 class Step(NamedTuple):
@@ -111,7 +113,9 @@ def rate(steps: Sequence[Step]) -> float:
 def generate(session: Session, prompt: Sequence[int], config: Config, sampling: Sampling, length: int) -> Text:
     """Generates up to `length` tokens on a session that is emptied first."""
     session.rewind(0)
-    pieces = session.generate(prompt, max_tokens=length, sampling=sampling, draft=config.draft, width=config.width)
+    pieces = session.generate(
+        prompt, max_tokens=length, sampling=sampling, draft=config.draft, draft_length=config.draft_length
+    )
     tokens: list[int] = []
     steps = []
     finish = None

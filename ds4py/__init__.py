@@ -1,4 +1,4 @@
-"""DeepSeek-V4 models on machines people own.
+"""Runs DeepSeek-V4 models from GGUF files, with speculative decoding.
 
 >>> import ds4py
 >>> with ds4py.Engine() as engine, engine.session() as session:
@@ -31,7 +31,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())  # what is said go
 
 __version__ = "0.1.0"
 __commit__ = _native.commit()
-"""The commit it was built from, or "unknown"."""
+"""The commit that the native module was built from, or "unknown"."""
 
 __all__ = [
     "BackendError",

@@ -1,4 +1,4 @@
-"""`python -m ds4py` is the same as `ds4py`."""
+"""Makes `python -m ds4py` the same as the command `ds4py`."""
 
 import sys
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
 
 MOVED = {
     "ds4py.cancelling": "ds4py.generation.cancelling",
-    "ds4py.conversation": "ds4py.generation.stream",
+    "ds4py.conversation": "ds4py.generation",
     "ds4py.cost_store": "ds4py.speculative.cost_store",
     "ds4py.embedded": "ds4py.data",
     "ds4py.engine": "ds4py.runtime.engine",
@@ -26,6 +30,7 @@ MOVED = {
     "ds4py.proof": "ds4py.runtime.backend_status",
     "ds4py.reuse": "ds4py.prefix_cache",
     "ds4py.session": "ds4py.runtime.session",
+    "ds4py.speculative.expected": "ds4py.speculative.cost_model",
     "ds4py.speculative.width": "ds4py.speculative.draft_length",
     "ds4py.stats": "ds4py.generation.stats",
     "ds4py.stopping": "ds4py.generation.stopping",
@@ -35,13 +40,22 @@ MOVED = {
 
 RENAMED = {
     "Lease": "LeasedSession",
-    "Lent": "CallerSession",
+    "Lent": "caller_session",
     "Options": "GenerationOptions",
     "Proof": "BackendStatus",
+    "MOST": "MAX_DRAFT_LENGTH",
     "Wanted": "DeviceOptions",
+    "Width": "DraftLengthPolicy",
+    "as_width": "as_draft_length",
+    "best_width": "best_draft_length",
+    "checked": "check_times",
+    "emitted": "expected_tokens",
+    "prepared": "prepared_folder",
     "proof": "backend_status",
+    "survival": "prefix_survival",
     "turn_marks": "cache_breakpoints",
     "unproven": "unproven_note",
+    "worthwhile": "admitted_proposals",
 }
 """Names inside those modules, from old to new."""
 
@@ -82,3 +96,42 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         return getattr(sys.modules[module], names[name])
 
     return get
+
+
+def renamed_attributes(names: Mapping[str, str]) -> Callable[[Any, str], Any]:
+    """A `__getattr__` for a class, whose attributes `names`, from old to new, still work with a DeprecationWarning."""
+
+    def get(self: object, name: str) -> Any:
+        kind = type(self).__name__
+        if name not in names:
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}", name=name, obj=self)
+        warnings.warn(f"{kind}.{name} is now {kind}.{names[name]}", DeprecationWarning, stacklevel=2)
+        return getattr(self, names[name])
+
+    return get
+
+
+def renamed_arguments(**names: str) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
+    """Decorates a function whose keyword arguments `names`, from old to new, still work with a DeprecationWarning.
+
+    A call with both the old and the new argument raises TypeError.
+    """
+
+    def decorate(function: Callable[P, Result]) -> Callable[P, Result]:
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> Result:
+            for old in names.keys() & kwargs.keys():
+                rename_argument(kwargs, old, names[old], function.__qualname__)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def rename_argument(arguments: dict[str, Any], old: str, new: str, function: str) -> None:
+    """Moves a keyword argument from its old to its new name, with a DeprecationWarning for the function's caller."""
+    if new in arguments:
+        raise TypeError(f"{function} got both {old}= and {new}=, its old and its new name")
+    warnings.warn(f"{function}({old}=...) is now {function}({new}=...)", DeprecationWarning, stacklevel=3)
+    arguments[new] = arguments.pop(old)

@@ -1,4 +1,4 @@
-"""The error family: everything ds4py raises on purpose is a `ds4py.Error`.
+"""The errors: everything that ds4py raises on purpose is a `ds4py.Error`.
 
 `FormatError` is about a file, `PairError` about a target and a drafter that do not fit together,
 `RequestError` about what the caller asked for, `BackendError` about a device or its memory, and
@@ -21,8 +21,8 @@ __all__ = [
 
 
 class PromptTooLong(RequestError):
-    """A prompt that leaves no room for an answer in its context."""
+    """The prompt leaves no room for an answer in its context."""
 
 
 class UnprovenDevice(UserWarning):
-    """A model was loaded to a device on which nobody has run this program yet; see `ds4py.runtime.backend_status`."""
+    """Warns that nobody has run ds4py on a device yet to which a model is loaded (`ds4py.runtime.backend_status`)."""

@@ -1,4 +1,4 @@
-"""What to do when the native module cannot be loaded because a library of the system is missing."""
+"""Explains what to do when the native module cannot be loaded because a library of the system is missing."""
 
 ADVICE = {
     "libcuda.so": "it is NVIDIA's driver: install it (Debian: libcuda1), or start the container with --gpus all",
@@ -9,11 +9,11 @@ ADVICE = {
     "librocblas": "it is ROCm's, with which ds4py was built: install it, or name its folder in LD_LIBRARY_PATH",
     "libvulkan": "it is Vulkan's loader: install it (Debian: libvulkan1)",
 }
-"""By the beginning of the library's name."""
+"""The fix for a missing library, by a part of its name."""
 
 
 def explain(error: ImportError) -> str:
-    """The failure, and its fix where it is known."""
+    """Returns the error's text, followed by the fix where it is known."""
     text = str(error)
     advice = next((fix for name, fix in ADVICE.items() if name in text), None)
     if advice is None:

@@ -1,25 +1,25 @@
-"""A drafter of one's own: it proposes what a table of pairs says. Proposals may be wrong; the text stays exact."""
+"""A drafter of your own, which proposes from a table of pairs. Proposals may be wrong; the text stays exact."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
 import ds4py
-from ds4py.speculative import Draft, DraftRequest
+from ds4py.speculative import Draft, DraftRequest, TargetSession
 
 
 class Pairs:
-    """After each token, the one that followed it when it was seen last."""
+    """Proposes after each token the one that followed it when it was seen last."""
 
     name = "pairs"
 
-    def propose(self, session: ds4py.Session, request: DraftRequest, width: int) -> Draft | None:
-        """Up to `width` proposals for what follows the anchor, each chosen without drawing: q is 1 at each."""
+    def propose(self, session: TargetSession, request: DraftRequest, draft_length: int) -> Draft | None:
+        """Returns up to `draft_length` proposals for what follows the anchor; none is drawn, so q is 1 at each."""
         text = session.history().tolist()
         after = dict(pairwise(text))
         found: list[int] = []
         token = text[-1]
-        while len(found) < width and token in after:
+        while len(found) < draft_length and token in after:
             found.append(token := after[token])
         return Draft.point_mass(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from rpc_server import rpc_server
 import ds4py
 
 sys.path.append(str(ROOT))  # for `tiny`; behind the installed ds4py
+os.environ["DS4_TRUST"] = "all"  # whatever this processor is, nothing is said of it; test_proof.py is about what is
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -51,6 +53,13 @@ def pair() -> Iterator[ds4py.Engine]:
     """The tiny golden target with its drafter."""
     target, drafter = GOLDEN / "tiny-target-f32.gguf", GOLDEN / "tiny-drafter-f32.gguf"
     with ds4py.Engine(target, drafter=drafter, device=DEVICE, threads=1) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Iterator[ds4py.Engine]:
+    """The pair in the package: it has the tokens of the chat layout."""
+    with ds4py.Engine() as engine:
         yield engine
 
 

@@ -1,7 +1,7 @@
 /* Generates text by the cycle that ds4.h describes, and times it: the other side of bench/overhead.py.
  *
  * Arguments: target, drafter (or "-"), device, threads, context. Each line of input is one text to generate on a session
- * that is emptied first: seed, temperature, width, how many tokens, how many ids the prompt has, and the ids. Answers
+ * that is emptied first: seed, temperature, draft length, how many tokens, how many ids the prompt has, and the ids. Answers
  * with one line: the seconds that the tokens took, without the prompt's, by the clock and by the processor, the number of
  * cycles, and the tokens. */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
@@ -12,12 +12,12 @@
 
 #include "ds4/ds4.h"
 
-enum { MOST = 15 };
+enum { MAX_DRAFT_LENGTH = 15 };
 
 typedef struct text {
     uint64_t seed;
     float temperature;
-    int32_t width, count, prompt_count;
+    int32_t draft_length, count, prompt_count;
     int32_t *tokens, *prompt;
 } text;
 
@@ -46,11 +46,11 @@ static int32_t* ids(int32_t count) {
 
 /* The cycles of one text after its first token; returns how many. */
 static int32_t cycles(ds4_session* session, ds4_sampler* sampler, const text* asked) {
-    int32_t proposals[MOST], accepted = 0, next = 0, made = 0;
+    int32_t proposals[MAX_DRAFT_LENGTH], accepted = 0, next = 0, made = 0;
     int32_t* tokens = asked->tokens;
     for (int32_t done = 1; done < asked->count; made++) {
         const int32_t anchor = tokens[done - 1];
-        int32_t k = least(asked->width, asked->count - done - 1), drafted = 0;
+        int32_t k = least(asked->draft_length, asked->count - done - 1), drafted = 0;
         if (k) {
             must(ds4_draft(session, anchor, sampler, proposals, &drafted));
             k = least(k, drafted);
@@ -84,9 +84,9 @@ static void generate(ds4_session* session, const text* asked) {
 /* The next line of input; 0 at its end. */
 static int read_text(text* asked) {
     unsigned long long seed;
-    if (scanf("%llu %f %d %d %d", &seed, &asked->temperature, &asked->width, &asked->count, &asked->prompt_count) != 5)
+    if (scanf("%llu %f %d %d %d", &seed, &asked->temperature, &asked->draft_length, &asked->count, &asked->prompt_count) != 5)
         return 0;
-    if (asked->count < 1 || asked->width < 0 || asked->width > MOST) fail("wanted 1 token or more, and a width to 15");
+    if (asked->count < 1 || asked->draft_length < 0 || asked->draft_length > MAX_DRAFT_LENGTH) fail("wanted 1 token or more, and a draft length to 15");
     asked->seed = seed;
     asked->tokens = ids(asked->count);
     asked->prompt = ids(asked->prompt_count);

@@ -18,6 +18,7 @@ from typing import Final, NoReturn
 
 from ds4py.chat.markers import DSML
 from ds4py.errors import RequestError
+from ds4py.json_types import Json
 
 OPEN: Final = f"<{DSML}tool_calls>"
 CLOSE: Final = f"</{DSML}tool_calls>"
@@ -99,7 +100,7 @@ def check_name(where: str, name: str) -> None:
         )
 
 
-def read_arguments(where: str, text: str) -> dict[str, object]:
+def read_arguments(where: str, text: str) -> Json:
     """The JSON object of a call's arguments. Raises RequestError, beginning with `where`, for anything else."""
     try:
         found = json.loads(text, parse_constant=not_json)

@@ -1,4 +1,4 @@
-"""Runs a command so that each failure is one line on standard error and has its exit code."""
+"""Runs a command, and turns each failure into one line on standard error and an exit code."""
 
 import sys
 from collections.abc import Callable
@@ -7,7 +7,10 @@ from ds4py.console import exits
 
 
 def guarded(program: str, command: Callable[[], int], *, interrupted: str = "") -> int:
-    """The exit code of `command`; a failure is one line on stderr, and so is `interrupted`, where given, on Ctrl-C."""
+    """Runs `command` and returns its exit code.
+
+    A failure is one line on standard error. After Ctrl-C the line is `interrupted`, or nothing if that is empty.
+    """
     exits.prepare_streams()
     try:
         code = command()
@@ -22,12 +25,12 @@ def guarded(program: str, command: Callable[[], int], *, interrupted: str = "") 
         return exits.INTERRUPTED
     except Exception as error:
         code = exit_code(error)
-        print(f"{program}: error: {describe(error)}", file=sys.stderr)
+        print(f"{program}: error: {describe_failure(error)}", file=sys.stderr)
         return code
 
 
-def describe(error: Exception) -> str:
-    """The failure in one line."""
+def describe_failure(error: Exception) -> str:
+    """Describes a failure in one line."""
     if isinstance(error, OSError) and error.strerror is not None:
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
@@ -36,7 +39,7 @@ def describe(error: Exception) -> str:
 
 
 def exit_code(error: Exception) -> int:
-    """The exit code of a failure; an exception that is none of ours is a bug and is raised again."""
+    """Returns the exit code of a failure. Raises `error` again if it is no exception of this project."""
     from ds4py import errors
 
     codes: list[tuple[type[Exception], int]] = [

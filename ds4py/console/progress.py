@@ -1,4 +1,4 @@
-"""Progress bars for people: on standard error, only on a terminal, only for work that takes a while."""
+"""Shows progress bars on standard error, on a terminal only, and only for work that takes a while."""
 
 import sys
 import time
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 PATIENCE = 0.5
-"""Seconds of work before a bar appears."""
+"""The seconds of work before a bar appears."""
 
 
 class Bar:
-    """A context manager whose `update(done, total)` draws a bar; it is gone from the screen on exit."""
+    """A progress bar as a context manager. `update(done, total)` draws it, and leaving the context removes it."""
 
     def __init__(self, label: str, *, quiet: bool = False) -> None:
         self._label = label
@@ -32,14 +32,14 @@ class Bar:
         self.close()
 
     def close(self) -> None:
-        """Takes the bar off the screen for good; safe to call again."""
+        """Removes the bar from the screen for good. Further calls do nothing."""
         self._enabled = False
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
 
     def update(self, done: float, total: float = 1.0) -> None:
-        """Shows that `done` of `total` is done, in any unit."""
+        """Shows that `done` of `total` is done; both are in the same unit, whichever it is."""
         if not self._enabled or time.monotonic() - self._started < PATIENCE:
             return
         if self._progress is None:

@@ -1,4 +1,4 @@
-"""The pair that ships inside the package, for a machine that has no other."""
+"""The small pair that ships inside the package: paths of its target, its drafter and its model card."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 _DATA = Path(__file__).parent
 
 TARGET = _DATA / "tiny-target.gguf"
-"""A small trained target. What it can do, and what it was trained on, is in CARD."""
+"""A small trained target model. CARD says what it was trained on and what it can do."""
 
 DRAFTER = _DATA / "tiny-drafter.gguf"
-"""A DSpark drafter for it."""
+"""The DSpark drafter that was trained for TARGET."""
 
 CARD = _DATA / "tiny.md"
-"""The pair's model card."""
+"""The pair's model card, in Markdown."""

@@ -1,24 +1,35 @@
-"""Cancelling a request from another thread, whatever it is doing."""
+"""Cancels a request from another thread, in whatever call the request is."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ds4py.errors import Cancelled
 
-if TYPE_CHECKING:
-    from ds4py.runtime.session import Session
+
+class Cancellable(Protocol):
+    """A session whose running call can be stopped."""
+
+    def cancel(self) -> None:
+        """Stops the running call; any thread may call it."""
+
+    def clear_cancel(self) -> None:
+        """Takes back a cancel that no call has answered yet."""
 
 
 class Cancel:
-    """Whether a request is to stop; it may be asked before the request has a session, and between its calls."""
+    """The switch that stops one request; it works before the request has a session, and between its calls.
+
+    Attributes:
+        asked: whether somebody has asked the request to stop.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._session: Session | None = None
+        self._session: Cancellable | None = None
         self.asked = False
 
     def ask(self) -> None:
@@ -34,8 +45,11 @@ class Cancel:
             raise Cancelled("the request was cancelled")
 
     @contextmanager
-    def reaching(self, session: Session) -> Iterator[None]:
-        """While this lasts, `ask` reaches the session's running call; afterwards the session knows nothing of it."""
+    def reaching(self, session: Cancellable) -> Iterator[None]:
+        """Lets `ask` stop the session's running call inside this context; on leaving, the session's cancel is cleared.
+
+        Raises Cancelled where somebody asked before.
+        """
         with self._lock:
             self._session = session
         try:

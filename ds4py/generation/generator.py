@@ -1,27 +1,58 @@
-"""From cycles to pieces of text: where a generation ends, and what it leaves in the state."""
+"""Runs a generation: the prompt, then cycles of speculative decoding until the text ends."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from ds4py.errors import RequestError
+from ds4py.generation.options import GenerationOptions, check_limit, check_logprobs, check_sampling
 from ds4py.generation.output import OutputProcessor
 from ds4py.generation.piece import Piece
+from ds4py.generation.prompt import evaluate_prompt
+from ds4py.generation.session import GenerationSession
 from ds4py.generation.stats import Stats
 from ds4py.generation.stopping import StopStrings
-from ds4py.speculative import Loop
+from ds4py.prefix_cache.protocols import Ids, Progress
+from ds4py.sampling import Sampling
+from ds4py.speculative import DraftRequest, Loop, as_draft_length, choose
 
-if TYPE_CHECKING:
-    from ds4py.runtime.session import Session
+
+def start_generation(
+    session: GenerationSession,
+    prompt: str | Sequence[int] | Ids,
+    options: GenerationOptions,
+    *,
+    checkpoints: Sequence[int] = (),
+    progress: Progress | None = None,
+) -> Iterator[Piece]:
+    """Evaluates the prompt, then returns the pieces of what follows; `Session.generate` describes the arguments."""
+    max_tokens, sampling, logprobs = (options.get("max_tokens"), options.get("sampling"), options.get("logprobs"))
+    check_limit(max_tokens)
+    check_sampling(sampling)
+    check_logprobs(logprobs, session.tokenizer.vocab_size)
+    stops = StopStrings(options.get("stop", ()))
+    request = DraftRequest.of(sampling or Sampling(), logprobs, options.get("constraint"))
+    drafters = choose(options.get("draft", "auto"), session.drafter, session.lookup, options.get("draft_vocab"))
+    draft_length = as_draft_length(options.get("draft_length", "auto"))
+    loop = Loop(session, request, drafters, draft_length, options.get("accept", "token"), session.costs)
+    session.clear_cancel()
+    session.stats = Stats(seed=request.rng.seed, speculation=loop.stats)
+    evaluate_prompt(session, prompt, progress, checkpoints)
+    return generated_pieces(session, loop, stops, max_tokens, session.stats)
 
 
-def pieces(session: Session, loop: Loop, stops: StopStrings, max_tokens: int | None, stats: Stats) -> Iterator[Piece]:
-    """Runs cycles until the text ends. What a piece shows is in the state, or is the anchor, before it is given out."""
+def generated_pieces(
+    session: GenerationSession, loop: Loop, stops: StopStrings, max_tokens: int | None, stats: Stats
+) -> Iterator[Piece]:
+    """Runs cycles until the text ends, and adds their tokens and seconds to `stats`.
+
+    Before a piece is yielded, the tokens behind its text are in the state, or are the anchor. Raises RequestError
+    where the session was used otherwise between two pieces, and what a cycle raises.
+    """
     start = session.length
     room = max(0, session.context - start)
-    text = OutputProcessor(session.tokenizer, stops, room if max_tokens is None else min(max_tokens, room))
+    output = OutputProcessor(session.tokenizer, stops, room if max_tokens is None else min(max_tokens, room))
     piece = Piece("", ())
     at = start, session.rewinds
     while piece.finish_reason is None:
@@ -32,10 +63,10 @@ def pieces(session: Session, loop: Loop, stops: StopStrings, max_tokens: int | N
                     f"{session.length}): end one generation before the session is used for another"
                 )
             started = time.perf_counter()
-            tokens = loop.cycle(text.remaining) if text.remaining else []
-            piece = text.push(tokens, loop.complete)
-            keep(session, tokens, at[0], start + text.kept)
-            at = start + text.kept, session.rewinds
+            tokens = loop.cycle(output.remaining) if output.remaining else []
+            piece = output.push(tokens, loop.complete)
+            commit_tokens(session, tokens, at[0], start + output.kept)
+            at = start + output.kept, session.rewinds
             stats.generated_tokens += len(piece.tokens)
             stats.generate_seconds += time.perf_counter() - started
         if loop.logprobs is not None:
@@ -43,8 +74,8 @@ def pieces(session: Session, loop: Loop, stops: StopStrings, max_tokens: int | N
         yield piece
 
 
-def keep(session: Session, tokens: Sequence[int], begin: int, end: int) -> None:
-    """Keeps a cycle's tokens, from position `begin` on, but for those at `end` and beyond, where the text has ended."""
+def commit_tokens(session: GenerationSession, tokens: Sequence[int], begin: int, end: int) -> None:
+    """Commits a cycle's tokens, from position `begin` on, but for those at position `end`, where the text ends."""
     if not tokens:
         return
     anchored = session.anchor is not None

@@ -1,4 +1,4 @@
-"""A base for what cannot leave its process."""
+"""The base class of objects that cannot leave their process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NoReturn
 
 
 class StaysInProcess:
-    """Refuses to be pickled or copied: it stands for memory and threads of this process."""
+    """Refuses to be pickled or copied, since its objects own memory and threads of this process."""
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -1,4 +1,4 @@
-"""What a generation may be asked for, beside its prompt."""
+"""The options of a generation, and their checks."""
 
 from __future__ import annotations
 
@@ -10,28 +10,41 @@ from ds4py.errors import RequestError
 from ds4py.generation.stopping import StopStrings
 from ds4py.grammar import Constraint
 from ds4py.sampling.policy import Sampling
-from ds4py.speculative import Choice, Drafter, DrafterInfo, PromptLookupDrafter, Rule, Width, as_width, choose
+from ds4py.speculative import (
+    AcceptanceRule,
+    Choice,
+    Drafter,
+    DrafterInfo,
+    DraftLengthPolicy,
+    PromptLookupDrafter,
+    as_draft_length,
+    choose,
+)
 from ds4py.speculative.loop import check_rule
 
 
 class GenerationOptions(TypedDict, total=False):
-    """The keyword arguments of `Session.generate` that requests hand on to it, which are described there."""
+    """The keyword arguments of `Session.generate`, which describes them, without those of the prompt."""
 
     max_tokens: int | None
     sampling: Sampling | None
     stop: Sequence[str]
     draft: Choice | Drafter
-    width: int | str | Width
-    accept: Rule
+    draft_length: int | str | DraftLengthPolicy
+    accept: AcceptanceRule
     draft_vocab: int | None
     logprobs: int | None
     constraint: Constraint | None
 
 
 def check_options(options: Mapping[str, Any], drafter: DrafterInfo | None, vocab: int) -> None:
-    """Raises what `Session.generate` would, before anything runs: TypeError for a name that there is not, RequestError.
+    """Raises what `Session.generate` would raise for these options, before anything runs.
 
-    `drafter` is the engine's, `vocab` the size of its vocabulary.
+    Args:
+        drafter: the engine's; None without one.
+        vocab: the size of the vocabulary.
+
+    Raises TypeError for an option that does not exist, RequestError for a value.
     """
     if unknown := sorted(options.keys() - GenerationOptions.__annotations__.keys()):
         raise TypeError(
@@ -42,28 +55,28 @@ def check_options(options: Mapping[str, Any], drafter: DrafterInfo | None, vocab
     check_logprobs(options.get("logprobs"), vocab)
     StopStrings(options.get("stop", ()))
     check_rule(options.get("accept", "token"))
-    as_width(options.get("width", "auto"))
+    as_draft_length(options.get("draft_length", "auto"))
     choose(options.get("draft", "auto"), drafter, PromptLookupDrafter(), options.get("draft_vocab"))
 
 
 def check_limit(max_tokens: int | None) -> None:
-    """Raises RequestError for a number of tokens that is none."""
-    if max_tokens is not None and not (whole(max_tokens) and max_tokens >= 0):
+    """Raises RequestError unless `max_tokens` is None or a whole number from 0 on."""
+    if max_tokens is not None and not (is_whole_number(max_tokens) and max_tokens >= 0):
         raise RequestError(f"max_tokens is {max_tokens!r}, wanted a whole number, 0 or more, or None")
 
 
 def check_sampling(sampling: object) -> None:
-    """Raises RequestError for what is no policy, such as a dict of its fields."""
+    """Raises RequestError unless `sampling` is None or a `Sampling`; a dict of its fields is none."""
     if sampling is not None and not isinstance(sampling, Sampling):
         raise RequestError(f"sampling is {sampling!r}, wanted a ds4py.Sampling, or None")
 
 
 def check_logprobs(top: int | None, vocab: int) -> None:
-    """Raises RequestError for a number of likeliest tokens that there cannot be."""
-    if top is not None and not (whole(top) and 0 <= top <= vocab):
+    """Raises RequestError unless `top` is None or a whole number from 0 to the size of the vocabulary."""
+    if top is not None and not (is_whole_number(top) and 0 <= top <= vocab):
         raise RequestError(f"logprobs is {top!r}, wanted 0 to the vocabulary of {vocab}, or None")
 
 
-def whole(value: object) -> bool:
-    """Whether it is a whole number; Python takes True for one."""
+def is_whole_number(value: object) -> bool:
+    """Whether a value is a whole number; True and False, which Python counts as numbers, are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)

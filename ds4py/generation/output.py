@@ -10,7 +10,11 @@ from ds4py.tokenizer import Tokenizer
 
 
 class OutputProcessor:
-    """Takes the tokens of a generation, several at a time, until a stop token, a stop string or `limit` tokens."""
+    """Takes the tokens of a generation, several at a time, until a stop token, a stop string or `limit` tokens.
+
+    Attributes:
+        kept: the number of tokens so far that belong in the state: those whose text may be shown.
+    """
 
     def __init__(self, tokenizer: Tokenizer, stops: StopStrings, limit: int) -> None:
         self._tokenizer = tokenizer
@@ -21,17 +25,18 @@ class OutputProcessor:
         self._tokens: list[int] = []
         self._shown: list[str] = []
         self.kept = 0
-        """Tokens so far that belong in the state: those whose text may be shown."""
 
     @property
     def remaining(self) -> int:
-        """Tokens that may still come."""
+        """The number of tokens that may still come."""
         return self._limit - len(self._tokens)
 
     def push(self, tokens: Sequence[int], last: bool = False) -> Piece:
-        """The piece of the next tokens; what follows an ending among them is dropped. At most `remaining`.
+        """Returns the piece of the next tokens; tokens after the end of the text are dropped.
 
-        `last` ends the text with them.
+        Args:
+            tokens: at most `remaining` ids.
+            last: whether the text ends with them, as a grammar may demand.
         """
         text = ""
         may_stop = self._stops.sought or not self._stop_ids.isdisjoint(tokens)
@@ -62,7 +67,7 @@ class OutputProcessor:
         return self._stops.push(self._decoder.flush()) + self._stops.flush()
 
     def _kept_before_stop(self) -> int:
-        """Tokens whose text was shown before the stop string that the last one completed."""
+        """The number of tokens whose text was shown before the stop string that the last token completed."""
         kept, shown = len(self._tokens) - 1, "".join(self._shown)
         while kept and not shown.startswith(self._tokenizer.decode(self._tokens[:kept])):
             kept -= 1

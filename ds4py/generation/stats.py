@@ -1,4 +1,4 @@
-"""What a request took."""
+"""Counts and times of one request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from ds4py.speculative import Speculation
 
 @dataclass
 class Stats:
-    """Counts and seconds of the latest request."""
+    """Counts and times of one request.
+
+    Attributes:
+        seed: the seed of its draws; None before the first request.
+        prompt_tokens: tokens of the prompt that were evaluated.
+        prompt_seconds: seconds that the prompt took.
+        generated_tokens: tokens in the pieces so far.
+        generate_seconds: seconds of the cycles that made them.
+        speculation: the cycles one by one.
+    """
 
     seed: int | None = None
     prompt_tokens: int = 0
@@ -20,10 +29,10 @@ class Stats:
 
     @property
     def prompt_tokens_per_second(self) -> float:
-        """0 when there was no prompt."""
+        """Prompt tokens a second; 0 without a prompt."""
         return self.prompt_tokens / self.prompt_seconds if self.prompt_seconds else 0.0
 
     @property
     def tokens_per_second(self) -> float:
-        """Generated tokens a second, the prompt's time left out; 0 when nothing was generated."""
+        """Generated tokens a second, without the prompt's time; 0 where nothing was generated."""
         return self.generated_tokens / self.generate_seconds if self.generate_seconds else 0.0

@@ -1,4 +1,4 @@
-"""Strings to look for in a stream of text, whatever pieces it arrives in."""
+"""Finds stop strings in a text that arrives in pieces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ds4py.errors import RequestError
 
 
 class StopStrings:
-    """Passes text on until one of `stops` is complete; holds back what may be the beginning of one.
+    """Passes text on until it contains one of `stops`, and holds back what may be the beginning of one.
 
     Raises RequestError for an empty stop string.
     """
@@ -22,15 +22,15 @@ class StopStrings:
         self._stops = tuple(stops)
         self._held = ""
         self.found = ""
-        """The stop string that is complete."""
+        """The stop string that the text contains; empty until then."""
 
     @property
     def sought(self) -> bool:
-        """Whether there are any."""
+        """Whether there are stop strings to look for."""
         return bool(self._stops)
 
     def push(self, text: str) -> str:
-        """Text that may be shown now; sets `found` when a stop string is complete (it is not shown)."""
+        """Returns the text that may be shown now; sets `found` where a stop string is complete, and leaves it out."""
         if not self._stops:
             return text
         shown, stop, rest = cut(self._held + text, self._stops)
@@ -39,6 +39,6 @@ class StopStrings:
         return shown
 
     def flush(self) -> str:
-        """The text held back, at the end of the stream."""
+        """Returns the text held back, at the end of the stream."""
         shown, self._held = self._held, ""
         return shown

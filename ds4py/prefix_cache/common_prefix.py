@@ -1,4 +1,4 @@
-"""Where two texts begin to differ."""
+"""Where two sequences of token ids begin to differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 def common_prefix(a: Sequence[int] | npt.NDArray[np.int32], b: Sequence[int] | npt.NDArray[np.int32]) -> int:
-    """How many tokens two sequences of ids begin with alike."""
+    """The number of leading tokens that two sequences of ids have in common."""
     n = min(len(a), len(b))
     differing = np.flatnonzero(np.asarray(a[:n]) != np.asarray(b[:n]))
     return int(differing[0]) if len(differing) else n

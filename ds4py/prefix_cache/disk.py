@@ -1,4 +1,4 @@
-"""Sessions that were put away: files in a folder that several processes may share."""
+"""Sessions saved to disk: files in a folder that several processes may share."""
 
 from __future__ import annotations
 
@@ -9,68 +9,79 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ds4py import _native
 from ds4py.errors import Error, FormatError, RequestError
 from ds4py.prefix_cache.common_prefix import common_prefix
-from ds4py.prefix_cache.prefix import Ids
+from ds4py.prefix_cache.protocols import CachedSession, Ids, SessionFactory, SessionT
 
-if TYPE_CHECKING:
-    from ds4py.runtime.engine import Engine
-    from ds4py.runtime.session import Session
-
-ENDING = ".ds4state"
-NAME: Final = re.compile(rf"[0-9a-f]{{24}}-[0-9a-f]{{24}}{re.escape(ENDING)}")
-"""Of the files kept here; a session that somebody saved into the folder has another."""
-UNFINISHED = ".ds4part"
-ABANDONED = 3600.0
-"""Seconds after which a file that is still unfinished belongs to nobody."""
+SUFFIX = ".ds4state"
+FILE_NAME: Final = re.compile(rf"[0-9a-f]{{24}}-[0-9a-f]{{24}}{re.escape(SUFFIX)}")
+"""The names of the files kept here; a session that a user saved into the folder has another name."""
+PARTIAL_SUFFIX = ".ds4part"
+"""The suffix of a file while it is being written."""
+ABANDONED_SECONDS = 3600.0
+"""The age, in seconds, at which an unfinished file counts as abandoned and is removed."""
 
 log = logging.getLogger(__name__)
 
 
-class Saved(NamedTuple):
-    """A file, and what its beginning says of it."""
+class SavedSession(NamedTuple):
+    """A file with a session, and what its header says.
+
+    Attributes:
+        tokens: the ids in the state, int32 [n].
+        checkpoints: positions to which going back is at once, ascending.
+    """
 
     path: Path
     tokens: Ids
     checkpoints: tuple[int, ...]
 
-    def reusable(self, ids: Ids) -> int:
-        """How many of `ids` would need no evaluation."""
+    def reusable_length(self, ids: Ids) -> int:
+        """The number of leading tokens of `ids` that need no evaluation after this session is loaded."""
         shared = common_prefix(self.tokens, ids)
         if shared == len(self.tokens):
             return shared
         return max((position for position in self.checkpoints if position <= shared), default=0)
 
 
-class StateCache:
-    """Saved sessions of one engine in `folder`, whose files take at most `limit` bytes; the longest unused go first.
+class DiskCache:
+    """Saved sessions of one engine in a folder; the least recently used files are removed where they take too much.
 
-    A file's name says what it is bound to: model, drafter, KV type, device, build. So files of other engines and
-    builds are never looked at, and only removed as the longest unused. What cannot be read is as if it were not there,
-    and is removed; what cannot be written is not kept. Neither is an error, but a folder that is of no use from the
-    start is: RequestError.
+    A file's name has a digest of what its state depends on: model, drafter, KV type, device and build. So files of
+    other engines and builds are never read, and only removed as the least recently used. A file that cannot be read is
+    removed, and a session that cannot be written is not kept; neither is an error.
+
+    Args:
+        folder: made where it is missing.
+        limit: the most bytes that all files in the folder take.
+        identity: what the states depend on.
+
+    Raises RequestError for a folder in which no file can be written.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], limit: int, identity: dict[str, str | int]) -> None:
-        self.folder = prepared(folder)
+    def __init__(self, folder: str | os.PathLike[str], limit: int, identity: Mapping[str, str | int]) -> None:
+        self.folder = prepared_folder(folder)
         self._limit = limit
-        self._identity = digest(json.dumps(identity, sort_keys=True).encode())
-        self._seen: dict[tuple[str, int, int], Saved] = {}
+        self._identity = digest(json.dumps(dict(identity), sort_keys=True).encode())
+        self._seen: dict[tuple[str, int, int], SavedSession] = {}
 
-    def find(self, ids: Ids, context: int) -> Saved | None:
-        """The file that spares the most evaluation of `ids` in so large a context; None where none spares any."""
+    def find(self, ids: Ids, context: int) -> SavedSession | None:
+        """The saved session that fits `context` and spares the most evaluation of `ids`; None where none spares any."""
         fitting = (saved for saved in self._saved() if len(saved.tokens) <= context)
-        best = max(fitting, key=lambda saved: saved.reusable(ids), default=None)
-        return best if best and best.reusable(ids) else None
+        best = max(fitting, key=lambda saved: saved.reusable_length(ids), default=None)
+        return best if best and best.reusable_length(ids) else None
 
-    def load(self, saved: Saved, engine: Engine, context: int) -> Session | None:
-        """The session of a file, which counts as used; None where it cannot be had, and gone where it is damaged."""
+    def load(self, saved: SavedSession, engine: SessionFactory[SessionT], context: int) -> SessionT | None:
+        """Opens a saved session and marks its file as used now.
+
+        Returns None where it cannot be loaded; a damaged file is removed.
+        """
         try:
             session = engine.load_session(saved.path, context=context)
         except FormatError as error:
@@ -83,23 +94,26 @@ class StateCache:
             os.utime(saved.path)
         return session
 
-    def keep(self, session: Session, checkpoints: Sequence[int]) -> None:
-        """Writes a session under a temporary name and renames it, then makes room."""
-        name = f"{self._identity}-{digest(session.history().tobytes())}{ENDING}"
-        temporary = self.folder / f"{uuid.uuid4().hex}{UNFINISHED}"
+    def save(self, session: CachedSession, checkpoints: Sequence[int]) -> None:
+        """Saves a session, then removes files until all take at most the limit.
+
+        The file appears whole or not at all: it is written under a temporary name and renamed.
+        """
+        name = f"{self._identity}-{digest(session.history().tobytes())}{SUFFIX}"
+        temporary = self.folder / f"{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
         try:
-            made(self.folder)
+            make_folder(self.folder)
             session.save(temporary, checkpoints=checkpoints)
             os.replace(temporary, self.folder / name)
         except (Error, OSError) as error:
             log.warning("a session is not kept in %s: %s", self.folder, error)
         self._shrink()
 
-    def _saved(self) -> list[Saved]:
-        """The files of this engine, read as far as is needed; those known from before are not read again."""
+    def _saved(self) -> list[SavedSession]:
+        """The saved sessions of this engine; only headers of files that are new since the last call are read."""
         found = {}
         for path, stat in self._files():
-            if path.name.startswith(self._identity) and path.suffix == ENDING:
+            if path.name.startswith(self._identity) and path.suffix == SUFFIX:
                 key = (path.name, stat.st_size, stat.st_ino)
                 saved = self._seen.get(key) or self._read(path)
                 if saved:
@@ -107,16 +121,16 @@ class StateCache:
         self._seen = found
         return list(found.values())
 
-    def _read(self, path: Path) -> Saved | None:
+    def _read(self, path: Path) -> SavedSession | None:
         try:
-            beginning = _native.read_saved_session(str(path))
+            header = _native.read_saved_session(str(path))
         except Error as error:
             self._remove(path, error)
             return None
-        return Saved(path, beginning["tokens"], tuple(beginning["checkpoints"]))
+        return SavedSession(path, header["tokens"], tuple(header["checkpoints"]))
 
     def _files(self) -> list[tuple[Path, os.stat_result]]:
-        """All there are, the longest unused first; others may be removing them at the same time."""
+        """All files in the folder, the least recently used first; other processes may remove some meanwhile."""
         found = []
         try:
             entries = list(os.scandir(self.folder))
@@ -128,7 +142,7 @@ class StateCache:
         return sorted(found, key=lambda each: each[1].st_mtime)
 
     def _shrink(self) -> None:
-        files = [each for each in self._files() if NAME.fullmatch(each[0].name)]
+        files = [each for each in self._files() if FILE_NAME.fullmatch(each[0].name)]
         total = sum(stat.st_size for _, stat in files)
         for path, stat in files:
             if total <= self._limit:
@@ -136,7 +150,7 @@ class StateCache:
             self._remove(path, "the folder is full")
             total -= stat.st_size
         for path, stat in self._files():
-            if UNFINISHED in path.suffixes and time.time() - stat.st_mtime > ABANDONED:
+            if PARTIAL_SUFFIX in path.suffixes and time.time() - stat.st_mtime > ABANDONED_SECONDS:
                 self._remove(path, "it was never finished")
 
     def _remove(self, path: Path, why: object) -> None:
@@ -145,12 +159,12 @@ class StateCache:
             path.unlink()
 
 
-def prepared(folder: str | os.PathLike[str]) -> Path:
-    """A folder for a `StateCache`, made where it is missing. RequestError where no file can be written there."""
+def prepared_folder(folder: str | os.PathLike[str]) -> Path:
+    """Makes a folder for a `DiskCache` where it is missing; RequestError where no file can be written there."""
     path = Path(folder)
     try:
-        made(path)
-        probe = path / f"{uuid.uuid4().hex}{UNFINISHED}"
+        make_folder(path)
+        probe = path / f"{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
         probe.touch()  # permissions alone do not tell: the file system may be read-only
         probe.unlink()
     except OSError as error:
@@ -161,11 +175,11 @@ def prepared(folder: str | os.PathLike[str]) -> Path:
     return path
 
 
-def made(folder: Path) -> None:
-    """Makes a folder where it is missing; conversations are nobody else's business."""
+def make_folder(folder: Path) -> None:
+    """Makes a folder where it is missing; only its owner may read it, since the files hold conversations."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def digest(data: bytes) -> str:
-    """Short enough for a name, long enough not to meet another."""
+    """The first 24 hexadecimal digits (96 bits) of the SHA-256 of `data`, for use in file names."""
     return hashlib.sha256(data).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""Sessions, shared by conversations that come and go."""
+"""Sessions that conversations share, so that what a prompt has in common with earlier ones is evaluated once."""
 
 from __future__ import annotations
 
@@ -6,100 +6,74 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import Generic, Literal
 
-from ds4py.errors import PromptTooLong, RequestError
-from ds4py.prefix_cache.disk import StateCache
-from ds4py.prefix_cache.prefix import SHARED, Ids, Progress, held, resume, reusable
-
-if TYPE_CHECKING:
-    from ds4py.generation.cancelling import Cancel
-    from ds4py.runtime.engine import Engine
-    from ds4py.runtime.session import Session
+from ds4py.errors import RequestError
+from ds4py.prefix_cache.disk import DiskCache
+from ds4py.prefix_cache.leased import LeasedSession
+from ds4py.prefix_cache.prefix import (
+    MIN_SHARED_TOKENS,
+    check_length,
+    prefix_length,
+    reusable_length,
+    rewind_to_prefix,
+)
+from ds4py.prefix_cache.protocols import Cancellation, Ids, Progress, SessionFactory, SessionT
 
 DEFAULT_CACHE_BYTES = 16 << 30
+"""The most that the files of saved sessions take where no limit is given: 16 GiB."""
 
-SAME = 4
-"""A conversation goes on where a prompt agrees with the one before but for so many tokens, as where thinking begins."""
+DIFFERING_TAIL = 4
+"""Last tokens of a prompt in which the next prompt of the same conversation may differ, as where thinking begins."""
 
-
-WORTH_KEEPING = 64
-"""Tokens of a session that is put away; fewer are evaluated again."""
+MIN_SAVED_TOKENS = 64
+"""The fewest tokens for which a session is saved to disk; fewer are evaluated again."""
 
 
 @dataclass(eq=False)
-class Entry:
-    """A session of the pool.
+class PooledSession(Generic[SessionT]):
+    """A session of the pool and what the pool knows of it.
 
     Attributes:
-        prompt: tokens of its latest request; what follows them was generated.
-        breakpoints: positions in it that others may go on from.
-        used: when it was last given out, counted in requests.
-        busy: whether somebody has it.
-        on_disk: whether it is there as it is.
+        prompt_length: tokens of its latest request; what follows them was generated.
+        breakpoints: positions in the prompt that other prompts may go on from.
+        last_used: the number of the request that it was last lent to.
+        lent: whether a request has it.
+        on_disk: whether a file has its state as it is.
     """
 
-    session: Session
-    prompt: int = 0
+    session: SessionT
+    prompt_length: int = 0
     breakpoints: Sequence[int] = ()
-    used: int = 0
-    busy: bool = True
+    last_used: int = 0
+    lent: bool = True
     on_disk: bool = False
 
 
-class LeasedSession:
-    """A session that somebody has for one request; leaving the context gives it back, live.
+class SessionPool(Generic[SessionT]):
+    """Up to `sessions` live sessions of one engine, and those saved to disk; safe from several threads.
 
-    Attributes:
-        session: its state is the first `held` of the ids that were asked for.
-        held: how many of the ids are in it.
-        cached_tokens: how many of them were not evaluated for it.
-    """
-
-    def __init__(self, pool: SessionPool, entry: Entry, held: int, cached_tokens: int) -> None:
-        self.session = entry.session
-        self.held = held
-        self.cached_tokens = cached_tokens
-        self._pool = pool
-        self._entry: Entry | None = entry
-
-    def release(self) -> None:
-        """Gives the session back; again is of no effect, since somebody else may have it then."""
-        entry, self._entry = self._entry, None
-        if entry:
-            self._pool.give_back(entry)
-
-    def __enter__(self) -> LeasedSession:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
-
-
-class SessionPool:
-    """Up to `sessions` live sessions of one engine, and those put away on disk; safe from several threads.
-
-    A conversation goes on in the session that holds it. One that only begins as another does (with the same system
-    text, or an earlier turn written anew) gets a copy of what they share, and the other stays as it is. Where no
-    session is free of use, the one that was used longest ago makes room; with `cache_dir` it is put away first, as are
-    all when the pool closes.
+    A conversation continues in the session that holds it. A prompt that only begins as another does (with the same
+    system text, or an earlier turn written anew) gets a copy of what they share, and the other session stays as it is.
+    Where all sessions are in use, the least recently used one makes room; with `cache_dir` it is saved first, as are
+    all sessions when the pool closes.
 
     Args:
-        engine: whose sessions they are.
-        sessions: how many may be open at once; each holds the memory of its context.
+        engine: opens the sessions.
+        sessions: the most that are open at once; each holds the memory of its context.
         context, kv_dtype: as for `Engine.session`.
-        cache_dir: folder of sessions that were put away; None has none. Several processes may share it.
-        cache_bytes: what its files may take; those that were not used for the longest time go.
+        cache_dir: folder of saved sessions; None saves none. Several processes may share it.
+        cache_bytes: the most that the files take; the least recently used ones are removed.
 
-    Raises RequestError for a number of sessions that is no number of them, and a `cache_dir` that cannot be written.
+    Attributes:
+        context: positions of each session.
+
+    Raises RequestError for fewer than one session, and for a `cache_dir` that cannot be written.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        engine: SessionFactory[SessionT],
         *,
         sessions: int = 4,
         context: int | None = None,
@@ -113,138 +87,139 @@ class SessionPool:
         self._most = sessions
         self._kv_dtype: Literal["f16", "f32"] = kv_dtype
         self.context = engine.default_context if context is None else context
-        """Positions of each session."""
-        self._cache = None if cache_dir is None else StateCache(cache_dir, cache_bytes, identity(engine, kv_dtype))
-        self._entries: list[Entry] = []
+        identity = {**engine.identity, "threads": 0, "kv_dtype": kv_dtype}  # a state does not depend on the threads
+        self._disk = None if cache_dir is None else DiskCache(cache_dir, cache_bytes, identity)
+        self._pooled: list[PooledSession[SessionT]] = []
         self._requests = 0
         self._closed = False
         self._changed = threading.Condition()
 
-    def acquire(self, ids: Ids, cancel: Cancel | None = None, breakpoints: Sequence[int] = ()) -> LeasedSession:
-        """A session that holds as much of `ids` as any does, gone back to where it agrees with them.
+    def acquire(
+        self, ids: Ids, cancel: Cancellation | None = None, breakpoints: Sequence[int] = ()
+    ) -> LeasedSession[SessionT]:
+        """Lends the session that holds the most of `ids`, rewound to where it agrees with them.
 
-        Waits while all sessions are given out. `breakpoints` are positions in `ids` that other prompts may go on from.
+        Waits while all sessions are lent.
 
-        Raises RequestError where `ids` leave no room in the context, Cancelled.
+        Args:
+            ids: the prompt, int32 [n].
+            cancel: stops the wait and the evaluation.
+            breakpoints: positions in `ids` that other prompts may go on from.
+
+        Raises RequestError where `ids` leave no room in the context or the pool is closed, Cancelled.
         """
         check_length(ids, self.context)
         progress = (lambda done, total: cancel.check()) if cancel else None
-        entry, source = self._take(ids, cancel)
+        chosen, source = self._lend(ids, cancel)
         try:
-            entry.session.clear_cancel()
-            cached = self._prepare(entry, source, ids)
-            held = self._bring(entry, source, ids, progress)
-            entry.prompt, entry.breakpoints, entry.on_disk = len(ids), breakpoints, False
-            return LeasedSession(self, entry, held, cached)
+            chosen.session.clear_cancel()
+            cached = self._prepare(chosen, source, ids)
+            length = self._fill(chosen, source, ids, progress)
+            chosen.prompt_length, chosen.breakpoints, chosen.on_disk = len(ids), breakpoints, False
+            return LeasedSession(chosen.session, length, cached, lambda: self._give_back(chosen))
         except BaseException:
-            self.give_back(entry)
+            self._give_back(chosen)
             raise
         finally:
             if source:
-                self.give_back(source)
-
-    def give_back(self, entry: Entry) -> None:
-        """Takes a session back."""
-        with self._changed:
-            entry.busy = False
-            if self._closed:
-                self._put_away(entry)
-                entry.session.close()
-            self._changed.notify()
+                self._give_back(source)
 
     def close(self) -> None:
-        """Closes the sessions; those that are given out when they come back."""
+        """Closes the sessions; those that are lent close when they come back."""
         with self._changed:
             if self._closed:
                 return
             self._closed = True
-            for entry in self._entries:
-                if not entry.busy:
-                    self._put_away(entry)
-                    entry.session.close()
-            self._entries = []
+            for each in self._pooled:
+                if not each.lent:
+                    self._retire(each)
+            self._pooled = []
             self._changed.notify_all()
 
-    def _take(self, ids: Ids, cancel: Cancel | None) -> tuple[Entry, Entry | None]:
-        """A session for a request, and another one to copy from; both are given out."""
+    def _give_back(self, pooled: PooledSession[SessionT]) -> None:
         with self._changed:
-            while (chosen := self._choose(ids)) is None:
+            pooled.lent = False
+            if self._closed:
+                self._retire(pooled)
+            self._changed.notify()
+
+    def _retire(self, pooled: PooledSession[SessionT]) -> None:
+        self._save(pooled)
+        pooled.session.close()
+
+    def _lend(
+        self, ids: Ids, cancel: Cancellation | None
+    ) -> tuple[PooledSession[SessionT], PooledSession[SessionT] | None]:
+        """Marks as lent a session for a request, and another one to copy from where there is one."""
+        with self._changed:
+            while (found := self._choose(ids)) is None:
                 self._changed.wait(0.1)
                 if cancel:
                     cancel.check()
             self._requests += 1
-            entry, source = chosen
-            entry.busy, entry.used = True, self._requests
+            chosen, source = found
+            chosen.lent, chosen.last_used = True, self._requests
             if source:
-                source.busy = True
-            return entry, source
+                source.lent = True
+            return chosen, source
 
-    def _choose(self, ids: Ids) -> tuple[Entry, Entry | None] | None:
-        """As `_take`; None where all are given out."""
+    def _choose(self, ids: Ids) -> tuple[PooledSession[SessionT], PooledSession[SessionT] | None] | None:
+        """A session for a request, and one to copy from; None where all are lent. RequestError in a closed pool."""
         if self._closed:
             raise RequestError("this pool is closed")
-        free = sorted((each for each in self._entries if not each.busy), key=lambda each: each.used)
-        best = max(free, key=lambda each: reusable(each.session, ids), default=None)
-        if best and reusable(best.session, ids) < SHARED:
+        free = sorted((each for each in self._pooled if not each.lent), key=lambda each: each.last_used)
+        best = max(free, key=lambda each: reusable_length(each.session, ids), default=None)
+        if best and reusable_length(best.session, ids) < MIN_SHARED_TOKENS:
             best = None
-        if best and held(best.session, ids) >= best.prompt - SAME:
+        if best and prefix_length(best.session, ids) >= best.prompt_length - DIFFERING_TAIL:
             return best, None
-        if len(self._entries) < self._most:
+        if len(self._pooled) < self._most:
             return self._open(), best
         others = [each for each in free if each is not best]
         if others:
             return others[0], best
         return (best, None) if best else None
 
-    def _open(self) -> Entry:
-        entry = Entry(self._engine.session(context=self.context, kv_dtype=self._kv_dtype))
-        self._entries.append(entry)
-        return entry
+    def _open(self) -> PooledSession[SessionT]:
+        pooled = PooledSession(self._engine.session(context=self.context, kv_dtype=self._kv_dtype))
+        self._pooled.append(pooled)
+        return pooled
 
-    def _prepare(self, entry: Entry, source: Entry | None, ids: Ids) -> int:
-        """Loads a session that was put away, where it holds more; returns how many of `ids` need no evaluation."""
-        cached = reusable((source or entry).session, ids)
-        saved = self._cache.find(ids, self.context) if self._cache else None
-        goes_on = source is None and held(entry.session, ids) >= max(entry.prompt - SAME, 1)
-        if not goes_on:
-            self._put_away(entry)
-        if self._cache is None or saved is None or saved.reusable(ids) < cached + SHARED:
+    def _prepare(self, chosen: PooledSession[SessionT], source: PooledSession[SessionT] | None, ids: Ids) -> int:
+        """Loads a saved session where it spares more evaluation; returns how many of `ids` need none."""
+        cached = reusable_length((source or chosen).session, ids)
+        saved = self._disk.find(ids, self.context) if self._disk else None
+        continues = source is None and prefix_length(chosen.session, ids) >= max(
+            chosen.prompt_length - DIFFERING_TAIL, 1
+        )
+        if not continues:
+            self._save(chosen)
+        if self._disk is None or saved is None or saved.reusable_length(ids) < cached + MIN_SHARED_TOKENS:
             return cached
-        session = self._cache.load(saved, self._engine, self.context)
+        session = self._disk.load(saved, self._engine, self.context)
         if session is None:
             return cached
-        entry.session.close()
-        entry.session = session
-        return max(cached, reusable(session, ids))
+        chosen.session.close()
+        chosen.session = session
+        return max(cached, reusable_length(session, ids))
 
-    def _bring(self, entry: Entry, source: Entry | None, ids: Ids, progress: Progress | None) -> int:
-        """Puts what there is of `ids` into the session; returns how much."""
-        session = entry.session
-        if source and reusable(source.session, ids) > reusable(session, ids):
-            session.copy_from(
-                source.session, min(held(source.session, ids), source.session.position), progress=progress
-            )
-        return resume(session, ids, progress)
+    def _fill(
+        self,
+        chosen: PooledSession[SessionT],
+        source: PooledSession[SessionT] | None,
+        ids: Ids,
+        progress: Progress | None,
+    ) -> int:
+        """Puts what the pool has of `ids` into the session; returns how many leading tokens these are."""
+        session = chosen.session
+        if source and reusable_length(source.session, ids) > reusable_length(session, ids):
+            position = min(prefix_length(source.session, ids), source.session.position)
+            session.copy_from(source.session, position, progress=progress)
+        return rewind_to_prefix(session, ids, progress)
 
-    def _put_away(self, entry: Entry) -> None:
-        """To disk, where there is a place and it is worth one."""
-        if self._cache and not entry.on_disk and len(entry.session.history()) >= WORTH_KEEPING:
-            entry.session.clear_cancel()
-            self._cache.keep(entry.session, entry.breakpoints)
-            entry.on_disk = True
-
-
-def identity(engine: Engine, kv_dtype: str) -> dict[str, str | int]:
-    """What a saved session is bound to; the number of threads is nothing that it shows."""
-    return {**engine.identity, "threads": 0, "kv_dtype": kv_dtype}
-
-
-def check_length(ids: Ids, context: int) -> None:
-    """Raises RequestError unless a prompt is something, PromptTooLong unless it leaves room for an answer."""
-    if not len(ids):
-        raise RequestError("the prompt is empty: give at least one token")
-    if len(ids) >= context:
-        raise PromptTooLong(
-            f"the prompt has {len(ids)} tokens, and the context of {context} leaves no room for an answer: "
-            "shorten it, or use a larger context"
-        )
+    def _save(self, pooled: PooledSession[SessionT]) -> None:
+        """Saves a session to disk, where there is a folder and it is long enough to be worth it."""
+        if self._disk and not pooled.on_disk and len(pooled.session.history()) >= MIN_SAVED_TOKENS:
+            pooled.session.clear_cancel()
+            self._disk.save(pooled.session, pooled.breakpoints)
+            pooled.on_disk = True

@@ -1,73 +1,62 @@
-"""How far a session already holds a prompt."""
+"""How much of a prompt a session holds already, and how it goes back to that place."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import numpy as np
-import numpy.typing as npt
 
+from ds4py.errors import PromptTooLong, RequestError
 from ds4py.prefix_cache.common_prefix import common_prefix
+from ds4py.prefix_cache.protocols import CachedSession, Ids, Progress
 
-if TYPE_CHECKING:
-    from ds4py.generation.cancelling import Cancel
-    from ds4py.runtime.session import Session
+MIN_SHARED_TOKENS = 16
+"""The fewest common tokens that are worth keeping; fewer are evaluated again as fast."""
 
-SHARED = 16
-"""Tokens in common that are worth keeping; fewer are evaluated again as fast."""
 
-Ids = npt.NDArray[np.int32]
-Progress = Callable[[int, int], None]
+def check_length(ids: Ids, context: int) -> None:
+    """Raises RequestError for an empty prompt, and PromptTooLong for one that fills the context."""
+    if not len(ids):
+        raise RequestError("the prompt is empty: give at least one token")
+    if len(ids) >= context:
+        raise PromptTooLong(
+            f"the prompt has {len(ids)} tokens, and the context of {context} leaves no room for an answer: "
+            "shorten it, or use a larger context"
+        )
 
 
 def cache_breakpoints(ids: Ids, user: int | None) -> list[int]:
-    """Where other prompts are likely to differ: at the first user turn, behind what the system says, and at the end."""
+    """Positions at which other prompts are likely to differ from this one, ascending.
+
+    These are the first user turn, which follows the system text, and the end of the prompt. A session keeps a
+    checkpoint at each, so that another prompt can go on from there.
+
+    Args:
+        ids: the prompt, int32 [n].
+        user: the id of the token that opens a user turn; None where the vocabulary has none.
+    """
     turns = np.flatnonzero(np.asarray(ids) == user)[:1].tolist() if user is not None else []
-    return [*(at for at in turns if at >= SHARED), len(ids)]
+    return [*(at for at in turns if at >= MIN_SHARED_TOKENS), len(ids)]
 
 
-def held(session: Session, ids: Ids) -> int:
-    """How many of `ids` the session holds; the token emitted last counts.
+def prefix_length(session: CachedSession, ids: Ids) -> int:
+    """The number of leading tokens of `ids` that the session holds; the token emitted last counts.
 
-    Never all of them: the last is evaluated again, since what follows it is asked for.
+    It is at most `len(ids) - 1`: the last token is always evaluated, because the request asks for what follows it.
     """
     return min(common_prefix(session.history(), ids), len(ids) - 1)
 
 
-def reusable(session: Session, ids: Ids) -> int:
-    """How many of `ids` need no evaluation in this session."""
-    kept = held(session, ids)
+def reusable_length(session: CachedSession, ids: Ids) -> int:
+    """The number of leading tokens of `ids` that this session need not evaluate."""
+    kept = prefix_length(session, ids)
     return kept if kept > session.position else session.resume_point(kept)
 
 
-def resume(session: Session, ids: Ids, progress: Progress | None = None) -> int:
-    """Goes back to where `session` last agrees with `ids`; returns how many of them it then holds.
+def rewind_to_prefix(session: CachedSession, ids: Ids, progress: Progress | None = None) -> int:
+    """Rewinds `session` to where it last agrees with `ids`; returns how many leading tokens it then holds.
 
-    Raises Cancelled, or what `progress` raises, where tokens before that place are evaluated again.
+    Raises Cancelled, or what `progress` raises, where the session evaluates tokens before that place again.
     """
-    kept = held(session, ids)
+    kept = prefix_length(session, ids)
     if kept <= session.position:
         session.rewind(kept, progress=progress)
     return kept
-
-
-class CallerSession:
-    """A caller's own session for one request, gone back to where it agrees with `ids`; it stays the caller's.
-
-    Attributes:
-        session: the caller's.
-        held: how many of the ids are in it.
-        cached_tokens: how many of them were not evaluated for it.
-    """
-
-    def __init__(self, session: Session, ids: Ids, cancel: Cancel) -> None:
-        self.session = session
-        self.cached_tokens = reusable(session, ids)
-        self.held = resume(session, ids, lambda done, total: cancel.check())
-
-    def __enter__(self) -> CallerSession:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass

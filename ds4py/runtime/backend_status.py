@@ -1,4 +1,4 @@
-"""How far each backend has been proven: the one table, from which docs/backends.md's is made.
+"""The status of each backend: who has compiled, emulated or run its code. docs/backends.md has this table.
 
 A level says what has happened, not what is hoped: code that compiles has not run, and what ran in an emulator has not
 run on hardware. Where a backend has a kernel of ours for an op, that is what the op's entry is of; else the op is
@@ -13,7 +13,7 @@ from enum import IntEnum
 
 
 class Level(IntEnum):
-    """What has happened to a piece of code; each level includes those below."""
+    """How far a piece of code has been tested; each level includes those below."""
 
     WRITTEN = 0
     COMPILED = 1
@@ -26,7 +26,14 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class BackendStatus:
-    """Whose code computes something, its level, and what gave it: on or with what, and when."""
+    """Who computes an op on a backend, and how far that code has been tested.
+
+    Attributes:
+        by: "own" for kernels of ds4py, "ggml" for ggml's ops, "host" for the CPU beside a device.
+        level: what has happened to the code.
+        where: the hardware or the tool that the level was reached with.
+        when: year and month.
+    """
 
     by: str
     level: Level
@@ -34,7 +41,7 @@ class BackendStatus:
     when: str = ""
 
     def __str__(self) -> str:
-        """Such as `own: run on hardware (x86-64 with AVX2, 2026-11)`."""
+        """The status in words, such as `own: run on hardware (x86-64 with AVX2, 2026-11)`."""
         details = ", ".join(each for each in (self.where, self.when) if each)
         return f"{self.by}: {self.level}" + (f" ({details})" if details else "")
 
@@ -62,7 +69,7 @@ CPU_KERNELS = {
     "neon": BackendStatus("own", Level.EMULATED, "arm64 in qemu", "2026-11"),
     "portable": BackendStatus("own", Level.RUN, "x86-64", "2026-11"),
 }
-"""The CPU's own kernels, by their name in `_native.cpu_kernels()`."""
+"""The status of ds4py's kernels for the CPU, by their name in `_native.cpu_kernels()`."""
 
 GGML = {
     "cpu": BackendStatus("ggml", Level.RUN, "x86-64", "2026-11"),
@@ -72,7 +79,7 @@ GGML = {
     "metal": BackendStatus("ggml", Level.WRITTEN),
     "vulkan": BackendStatus("ggml", Level.EMULATED, "lavapipe of Mesa 22.3", "2026-11"),
 }
-"""The whole model as a composition of ggml's ops, by backend."""
+"""The status of the whole model composed of ggml's ops, by backend."""
 
 _CPU_OPS = OPS[:7]
 ON_HOST = BackendStatus("host", Level.RUN, "x86-64", "2026-11")
@@ -89,16 +96,16 @@ OWN: dict[str, dict[str, BackendStatus]] = {
     "Markov head": {"cpu": CPU_KERNELS["avx2"], **_EMULATED},
     "acceptance": {**{backend: ON_HOST for backend in BACKENDS}, **_EMULATED},
 }
-"""Where an op is not composed of ggml's, by op and backend."""
+"""The status of ops that are not composed of ggml's ops, by op and backend."""
 
 
 def backend_status(op: str, backend: str) -> BackendStatus:
-    """What computes an op on a backend, and how far that has been proven."""
+    """Returns the status of an op on a backend. Raises KeyError for a backend that does not exist."""
     return OWN.get(op, {}).get(backend, GGML[backend])
 
 
 def backend_of(device: str) -> str:
-    """The backend of a device by ggml's name for it: CUDA0, ROCm0, MTL0, Vulkan0, RPC0, CPU."""
+    """Returns the backend of a device by ggml's name for it: CUDA0, ROCm0, MTL0, Vulkan0, RPC0 or CPU."""
     name = device.lower()
     for begin, backend in (("cuda", "cuda"), ("rocm", "hip"), ("mtl", "metal"), ("metal", "metal")):
         if name.startswith(begin):
@@ -107,9 +114,9 @@ def backend_of(device: str) -> str:
 
 
 def unproven_note(device: str, cpu_kernels: str) -> str | None:
-    """What to say when a model is loaded to a device on which nobody has run this program; None where somebody has.
+    """Returns the warning for a model on a device on which nobody has run ds4py; None where somebody has.
 
-    `DS4_TRUST` names backends, or `all`, of which it is not said.
+    Backends that the environment variable DS4_TRUST names, or all with `all`, get no warning.
     """
     backend = backend_of(device)
     found = CPU_KERNELS[cpu_kernels] if backend == "cpu" else GGML[backend]

@@ -9,7 +9,7 @@ from ds4py.errors import RequestError
 
 
 class Exclusive:
-    """Held by one thread at a time, which may enter again; another one gets RequestError instead of waiting."""
+    """A lock of one thread, which may enter again; another thread gets RequestError instead of waiting."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

@@ -1,4 +1,4 @@
-"""Turns on a remote device: ggml's RPC client has one connection to a server, for one call at a time.
+"""Lets calls on a remote device take turns: ggml's RPC client has one connection to a server, for one call at a time.
 
 Sessions on other devices run in parallel. Here a call waits for the one before it, and so do the ends of sessions and
 models, which give memory back. The wait is Python's, so that nobody waits for it with the interpreter's lock held.
@@ -22,13 +22,13 @@ CALLS = frozenset(
         *("draft", "draft_trace", "held_q", "verify", "verify_unread", "judge", "commit", "node_times"),
     )
 )
-"""The calls of a native session that may speak to its device."""
+"""The calls of a native session that may use its device."""
 
 _locks: defaultdict[str, AbstractContextManager[Any]] = defaultdict(threading.RLock)
 
 
 def turn(device: str) -> AbstractContextManager[Any]:
-    """What to hold while speaking to devices, with commas between them; nothing for those of this machine.
+    """Returns the lock to hold during a call on `device`, names with commas between them; a null lock for local ones.
 
     From then on a signal that Python handles no longer interrupts system calls: ggml ends the process when one does.
     """
@@ -41,12 +41,12 @@ def turn(device: str) -> AbstractContextManager[Any]:
 
 
 def is_remote(devices: str) -> bool:
-    """Whether one of the devices, with commas between them, is a server's."""
+    """Whether one of the devices, names with commas between them, is an RPC server's."""
     return any(name.lower().startswith("rpc:") for name in devices.split(","))
 
 
 class _All:
-    """Several locks, always in the same order."""
+    """Takes several locks as one, always in the same order."""
 
     def __init__(self, locks: list[AbstractContextManager[Any]]) -> None:
         self._locks = locks
@@ -61,17 +61,17 @@ class _All:
 
 
 def taking_turns(session: _native.Session, device: str) -> _native.Session:
-    """The session itself, or on a remote device one whose calls wait for their turn."""
+    """Returns the session, or on a remote device a wrapper whose calls wait for their turn."""
     return cast(_native.Session, _Turns(session, device)) if is_remote(device) else session
 
 
 def bare(session: _native.Session) -> _native.Session:
-    """The native session that a call can be given; one that takes turns is no such."""
+    """Returns the native session inside a wrapper, as arguments of native calls have to be."""
     return cast(_native.Session, session._session) if isinstance(session, _Turns) else session
 
 
 class _Turns:
-    """A native session, with the same attributes."""
+    """A wrapper of a native session whose calls take turns."""
 
     def __init__(self, session: _native.Session, device: str) -> None:
         self._session: _native.Session | None = session

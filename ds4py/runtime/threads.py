@@ -1,4 +1,4 @@
-"""How many threads to use by default."""
+"""The number of CPU threads to compute with by default."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from ds4py import _native
 
 
 def default_threads() -> int:
-    """Physical cores that affinity and the control groups' quota leave to this process; at least 1."""
+    """Returns the physical cores that affinity and the control groups' quota leave to this process; at least 1."""
     return _native.default_threads()

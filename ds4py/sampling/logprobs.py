@@ -1,4 +1,4 @@
-"""What the target made of tokens."""
+"""Log probabilities of tokens in the target's distribution."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ds4py import _native
 
 
 class TokenLogprobs(NamedTuple):
-    """Of one token: natural logarithms of the target's softmax at temperature 1, before any policy.
+    """The log probability of a token: the natural logarithm of the target's softmax at temperature 1, without a policy.
 
     Attributes:
-        token: the id.
-        logprob: of the token.
-        top: the likeliest ids with theirs, in descending order; the lowest ids first among equals.
+        token: the token id.
+        logprob: the log probability of the token.
+        top: the likeliest ids with their log probabilities, in descending order; of equals the lowest id is first.
     """
 
     token: int
@@ -26,9 +26,10 @@ class TokenLogprobs(NamedTuple):
 
 
 def logprobs(logits: npt.NDArray[np.float32], tokens: Sequence[int], top: int) -> tuple[TokenLogprobs, ...]:
-    """Of each token by its row of `logits` [at least len(tokens), vocab], with the `top` likeliest.
+    """Returns the log probability of each token, token i by row i of `logits`, with the `top` likeliest of the row.
 
-    Raises RequestError for what does not fit, BackendError where a logit is no number.
+    `logits` is float32 [>= len(tokens), vocab]. Raises RequestError for shapes, ids or a `top` that do not fit, and
+    BackendError where a logit is no number.
     """
     found = _native.logprobs(logits, np.asarray(tokens, np.int32), top)
     return tuple(TokenLogprobs(*each) for each in found)

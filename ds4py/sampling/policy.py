@@ -1,4 +1,4 @@
-"""How tokens are sampled: what a request asks for, checked once and handed to the native sampler."""
+"""The sampling policy of a request, which is checked once and handed to the native sampler."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from numbers import Integral, Real
 from ds4py import _native
 from ds4py.errors import RequestError
 
-__all__ = ["Sampling"]
-
 _INT32 = range(-(2**31), 2**31)
 _SEEDS = range(2**64)
 _NUMBERS = ("temperature", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
@@ -20,7 +18,7 @@ _COUNTS = ("top_k", "penalty_last_n")
 
 @dataclass(frozen=True)
 class Sampling:
-    """The sampling policy of one request. The defaults are the model makers' recommendation: the distribution as it is.
+    """The sampling policy of a request. Its defaults leave the distribution as it is, as the model's makers recommend.
 
     The steps run in the order logit bias, penalties, temperature, top-k, top-p, min-p. Every step has a value that
     turns it off. Raises RequestError naming the field, what was found and what is wanted.
@@ -61,11 +59,11 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Whether the likeliest token is taken without drawing."""
+        """Whether the policy takes the likeliest token without drawing."""
         return self.policy().greedy
 
     def policy(self) -> _native.SamplingPolicy:
-        """The native form, which `_native.Sampler` is made from."""
+        """Returns the native form, which `_native.Sampler` is made from."""
         return _native.SamplingPolicy(
             temperature=self.temperature,
             top_k=self.top_k,
@@ -79,7 +77,7 @@ class Sampling:
         )
 
     def resolved_seed(self) -> int:
-        """The seed to use and to report: the one given, or a fresh one of 63 bits at every call."""
+        """Returns the seed to use and to report: the given one, or a fresh one of 63 bits at every call."""
         return secrets.randbits(63) if self.seed is None else int(self.seed)
 
 
@@ -101,3 +99,12 @@ def _checked_bias(bias: Mapping[int, float]) -> dict[int, float]:
         _require_integer("a token of logit_bias", token, _INT32)
         _require_number(f"logit_bias[{token}]", value)
     return {int(token): float(value) for token, value in bias.items()}
+
+
+AnySampling = Sampling | _native.Sampler
+"""A policy, or the native sampler that was made from one, which spares making it again for every call."""
+
+
+def native_sampler(sampling: AnySampling) -> _native.Sampler:
+    """Returns the native sampler of a policy; one that is native already is returned as it is."""
+    return sampling if isinstance(sampling, _native.Sampler) else _native.Sampler(sampling.policy())

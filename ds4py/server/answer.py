@@ -6,20 +6,19 @@ import json
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from sse_starlette.sse import SendTimeoutError
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
+from ds4py.json_types import Json
 from ds4py.server.errors import ApiError, api_error, log
 from ds4py.server.work import Work
 
 if TYPE_CHECKING:
-    from ds4py.generation.stream import ChatPiece, ChatStream
-
-Json = dict[str, Any]
+    from ds4py.generation import ChatPiece, ChatStream
 
 PING_SECONDS: Final = 15
 

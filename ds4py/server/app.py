@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 import ds4py
+from ds4py.json_types import Json
 from ds4py.server.answer import JsonResponse
 from ds4py.server.anthropic.answer import MessageAnswer
 from ds4py.server.anthropic.messages import MessagesRequest, PromptRequest
@@ -27,8 +28,6 @@ from ds4py.server.openai.response_answer import ResponseAnswer
 from ds4py.server.openai.responses import ResponseRequest
 from ds4py.server.service import Service
 from ds4py.server.validation import validation_error
-
-Json = dict[str, Any]
 
 REFUSALS: dict[int | str, Json] = {
     "4XX": {"description": "The request is refused; the message names the field"},

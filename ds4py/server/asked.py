@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from ds4py import Sampling, grammar
 from ds4py.chat import encode_chat
+from ds4py.json_types import Json
 
 if TYPE_CHECKING:
     from ds4py import Engine, Tokenizer
-    from ds4py.generation.stream import ChatStream
+    from ds4py.generation import ChatStream
     from ds4py.grammar import Constraint
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)

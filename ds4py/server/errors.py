@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from starlette.exceptions import HTTPException
 
 from ds4py.errors import BackendError, Cancelled, PromptTooLong, RequestError
+from ds4py.json_types import Json
 
 log = logging.getLogger(__name__)
 
@@ -89,16 +90,16 @@ def field_named(message: str) -> str | None:
     return found[1] if found else None
 
 
-def openai_body(error: ApiError) -> dict[str, Any]:
+def openai_body(error: ApiError) -> Json:
     """The error as OpenAI's API writes it."""
     return {"error": {"message": error.detail, "type": error.type, "param": error.param, "code": error.code}}
 
 
-def anthropic_body(error: ApiError) -> dict[str, Any]:
+def anthropic_body(error: ApiError) -> Json:
     """The error as Anthropic's API writes it; its messages begin with the field that they are about."""
     return {"type": "error", "error": {"type": error.type, "message": error.detail}}
 
 
-def body_for(path: str, error: ApiError) -> dict[str, Any]:
+def body_for(path: str, error: ApiError) -> Json:
     """The error in the form of the API that the path belongs to."""
     return anthropic_body(error) if path.startswith(ANTHROPIC_PATH) else openai_body(error)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from ds4py import Sampling
+from ds4py.json_types import Json
 from ds4py.server.errors import refused
 
 MOST_FIELDS = 100
@@ -40,7 +41,7 @@ def inside(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-JsonObject = Annotated[dict[str, Any], AfterValidator(check_depth)]
+JsonObject = Annotated[Json, AfterValidator(check_depth)]
 """An object that is not looked into here, such as a schema."""
 Absent = Annotated[Some[Any], Field(max_length=0)] | None
 """A list that has to be empty."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
-from ds4py.speculative.draft_length.base import MOST
+from ds4py.constants import MAX_DRAFT_LENGTH
 
 if TYPE_CHECKING:
-    from ds4py.generation.stream import ChatStream
+    from ds4py.generation import ChatStream
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -33,8 +33,11 @@ class Metrics:
         self.cache = counter("prompt_cache", "Prompts by whether a beginning of theirs was in a state", "result")
         self.drafted = counter("drafted_tokens", "Proposals that were verified")
         self.accepted = counter("accepted_tokens", "Proposals that were accepted")
-        self.widths = Histogram(
-            "ds4py_cycle_width", "Proposals verified a cycle", buckets=range(MOST + 1), registry=self.registry
+        self.draft_lengths = Histogram(
+            "ds4py_cycle_width",
+            "Proposals verified a cycle",
+            buckets=range(MAX_DRAFT_LENGTH + 1),
+            registry=self.registry,
         )
         self.first_token = Histogram(
             "ds4py_time_to_first_token_seconds",
@@ -59,7 +62,7 @@ class Metrics:
         self.drafted.inc(speculation.drafted)
         self.accepted.inc(speculation.accepted)
         for cycle in speculation.cycles:
-            self.widths.observe(cycle.width)
+            self.draft_lengths.observe(cycle.draft_length)
 
     def text(self) -> bytes:
         """All of it as Prometheus reads it."""

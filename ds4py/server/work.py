@@ -15,7 +15,7 @@ from ds4py.server.metrics import Metrics
 from ds4py.server.turns import Ticket
 
 if TYPE_CHECKING:
-    from ds4py.generation.stream import ChatPiece, ChatStream
+    from ds4py.generation import ChatPiece, ChatStream
 
 AHEAD: Final = 32
 """Pieces that may lie between the thread and the client; then the thread waits."""

@@ -1,4 +1,4 @@
-"""Costs that are kept from one start to the next, in the user's cache directory."""
+"""The file that keeps costs from one start to the next, in the user's cache directory."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ds4py.errors import FormatError
 from ds4py.speculative.costs import Costs
 
 FORMAT = 1
-"""Of the file's contents."""
+"""The version of the file's contents."""
 
 WORTH_KEEPING = 16
-"""New steps that are worth a write."""
+"""The number of new steps from which on the file is written."""
 
 log = logging.getLogger(__name__)
 
 
 class CostStore:
-    """One file of costs. `identity` is what they depend on: model, drafter, device, threads and build."""
+    """A file of costs. `identity` is what the costs depend on: model, drafter, device, threads and build."""
 
     def __init__(self, identity: dict[str, str | int]) -> None:
         self._identity = {**identity, "format": FORMAT, "processor": processor()}
@@ -33,7 +33,7 @@ class CostStore:
         self.path = Path(platformdirs.user_cache_dir("ds4py", appauthor=False)) / "costs" / f"{digest[:32]}.json"
 
     def load(self) -> Costs:
-        """What was kept; nothing where there is none, or what is there is damaged or of something else."""
+        """Returns the costs that were kept; empty ones where the file is missing, damaged or of another identity."""
         try:
             values = json.loads(self.path.read_text(encoding="utf-8"))
             if values["identity"] == self._identity:
@@ -45,7 +45,10 @@ class CostStore:
         return Costs()
 
     def keep(self, costs: Costs) -> None:
-        """Writes them, where many are new, whole or not at all; where that cannot be, they are learned anew."""
+        """Writes the costs where enough steps are new, whole or not at all.
+
+        A file that cannot be written is logged only: the costs are then learned again.
+        """
         if costs.steps < WORTH_KEEPING:
             return
         text = json.dumps({"identity": self._identity, "costs": costs.as_dict()}, indent=1)
@@ -67,7 +70,7 @@ class CostStore:
 
 
 def processor() -> str:
-    """The processor's name, as far as the system tells."""
+    """Returns the processor's name, as far as the system tells it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             names = (line.split(":", 1)[1].strip() for line in file if line.startswith(("model name", "Model")))

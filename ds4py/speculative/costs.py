@@ -1,4 +1,4 @@
-"""What cycles cost on this engine: medians of real steps, by depth."""
+"""What cycles cost on this engine: medians of real steps, by depth (docs/dspark.md section 6.2)."""
 
 from __future__ import annotations
 
@@ -8,30 +8,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ds4py.constants import MAX_DRAFT_LENGTH
+from ds4py.deprecated import renamed_attributes
 from ds4py.errors import FormatError, RequestError
-from ds4py.speculative.expected import checked, monotone
+from ds4py.json_types import Json
+from ds4py.speculative.cost_model import check_times, monotone
 
 SAMPLES = 31
-"""Steps whose median is a cost: enough to forget a stall, few enough to follow a machine that slows down."""
+"""The latest steps whose median is a cost: enough to ignore a stall, few enough to follow a machine that slows down."""
 FIRST_DEPTH = 512
-"""Depths below this are alike; above, each doubling is on its own."""
+"""Depths below this are one class; above, each doubling is another."""
 SURE = 3
-"""Steps that make a cost: one stall among them does not matter."""
+"""The steps from which on a cost counts as known: one stall among them does not matter."""
 OWN = ("dspark",)
-"""Drafters whose costs are worth keeping; others belong to whoever brings them."""
+"""The drafters whose costs are kept; others belong to whoever brings them."""
 REFRESH = 32
-"""Steps after which a curve is made anew."""
+"""The number of steps after which a curve is made anew."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Seconds at some depth.
+    """The times of cycles at some depth, in seconds.
 
     Attributes:
-        verify: by width, from 0 (the anchor alone); no width is cheaper than a smaller one.
-        draft: of a block; 0 for proposals that cost nothing.
+        verify: V(0), V(1), ...: the time of a verify by draft length; none is below the one before it (D56).
+        draft: D, the time of a draft; 0 for proposals that cost nothing.
     """
 
     verify: tuple[float, ...]
@@ -39,68 +42,75 @@ class Curve:
 
     @property
     def plain(self) -> float:
-        """Seconds of a plain step: a verify of the anchor alone is one."""
+        """V(0), the time of a plain step, which is a verify of the anchor alone."""
         return self.verify[0]
 
-    def beyond_plain(self, width: int) -> float:
-        """Seconds that a cycle of so many proposals adds to a plain step."""
-        return self.draft + self.verify[width] - self.plain
+    def beyond_plain(self, draft_length: int) -> float:
+        """Returns the seconds that a cycle of this draft length takes beyond a plain step."""
+        return self.draft + self.verify[draft_length] - self.plain
 
 
 class Median:
-    """The latest steps of one kind."""
+    """The median time of the latest steps of one kind."""
 
     def __init__(self, known: float | None = None) -> None:
         self._times: deque[float] = deque([] if known is None else [known] * SURE, maxlen=SAMPLES)
 
     def add(self, seconds: float) -> bool:
-        """Counts a step; whether it is the one that makes the cost sure."""
+        """Counts a step; returns whether the cost is known from this step on."""
         self._times.append(seconds)
         return len(self._times) == SURE
 
     @property
     def sure(self) -> bool:
-        """Whether there are enough steps."""
+        """Whether there are enough steps for a cost."""
         return len(self._times) >= SURE
 
     @property
     def seconds(self) -> float | None:
-        """The median, or None with too few steps."""
+        """The median in seconds; None with too few steps."""
         return median(self._times) if self.sure else None
 
 
 class Costs:
-    """The costs of an engine, learned from every cycle of all its sessions; any thread may add to them."""
+    """The costs of an engine, learned from every cycle of all its sessions; any thread may add to them.
+
+    Attributes:
+        steps: the number of verifies that were counted.
+    """
+
+    if not TYPE_CHECKING:
+        __getattr__ = renamed_attributes({"unknown": "unmeasured"})
 
     def __init__(self) -> None:
         self._verify: dict[int, dict[int, Median]] = defaultdict(lambda: defaultdict(Median))
         self._draft: dict[str, dict[int, Median]] = defaultdict(lambda: defaultdict(Median))
         self._curves: dict[tuple[str | None, int], tuple[int, Curve | None]] = {}
-        self._sure: set[int] = set()  # widths whose cost is known at some depth
-        self._latest: dict[int, int] = defaultdict(int)  # by width: the number of its last step
-        self._lock = threading.RLock()  # what ends an engine may run anywhere, also in here
+        self._sure: set[int] = set()  # draft lengths whose cost is known at some depth
+        self._latest: dict[int, int] = defaultdict(int)  # by draft length: the number of its last step
+        self._lock = threading.RLock()  # an engine may be finalised anywhere, also in here
         self.steps = 0
-        """Verifies that were counted."""
 
-    def add_verify(self, depth: int, width: int, seconds: float) -> None:
-        """Counts the verify of a cycle, and the judging that follows it, at a depth: the tokens before it."""
+    def add_verify(self, depth: int, draft_length: int, seconds: float) -> None:
+        """Counts the verify of a cycle, acceptance included; `depth` is the number of positions before it."""
         with self._lock:
-            sure_now = self._verify[bucket_of(depth)][width].add(seconds)
+            sure_now = self._verify[bucket_of(depth)][draft_length].add(seconds)
             self.steps += 1
-            self._latest[width] = self.steps
+            self._latest[draft_length] = self.steps
             if sure_now:
-                self._sure.add(width)
+                self._sure.add(draft_length)
                 self._curves.clear()
 
     def add_draft(self, depth: int, drafter: str, seconds: float) -> None:
-        """Counts a draft."""
+        """Counts a draft of the drafter with this name."""
         with self._lock:
             self._draft[drafter][bucket_of(depth)].add(seconds)
 
     def curve(self, depth: int, drafter: str | None) -> Curve | None:
-        """The costs with a drafter (None: one that costs nothing), for widths up to 15; None while too little is known.
+        """Returns the costs with a drafter, for draft lengths up to 15; None while too little is known.
 
-        A width that was not measured lies between its neighbours; a depth that was not is as the nearest, but for what
+        A `drafter` of None is one that costs nothing. A draft length that was not measured is interpolated between its
+        neighbours. A depth that was not measured is like the one with the most measured draft lengths, except for what
         its own steps have shown.
         """
         key = (drafter, bucket_of(depth))
@@ -111,15 +121,15 @@ class Costs:
             self._curves[key] = self.steps, curve
         return curve
 
-    def unknown(self, widths: range) -> int | None:
-        """The largest of these widths whose cost is known at no depth; None where all are."""
-        if self._sure.issuperset(widths):
+    def unmeasured(self, draft_lengths: range) -> int | None:
+        """Returns the largest of these draft lengths whose cost is known at no depth; None where all are known."""
+        if self._sure.issuperset(draft_lengths):
             return None
-        return next((width for width in reversed(widths) if width not in self._sure), None)
+        return next((draft_length for draft_length in reversed(draft_lengths) if draft_length not in self._sure), None)
 
-    def oldest(self, most: int) -> int:
-        """The width from 1 to `most` that was measured longest ago."""
-        return min(range(1, most + 1), key=self._latest.__getitem__, default=0)
+    def oldest(self, limit: int) -> int:
+        """Returns the draft length from 1 to `limit` that was measured longest ago; 0 where `limit` is 0."""
+        return min(range(1, limit + 1), key=self._latest.__getitem__, default=0)
 
     def _made(self, drafter: str | None, bucket: int) -> Curve | None:
         known = {b: found for b in self._verify if 0 in (found := self._known(b))}
@@ -127,14 +137,14 @@ class Costs:
             return None
         richest = max(known, key=lambda b: (len(known[b]), -abs(b - bucket)))
         points, own = dict(known[richest]), self._known(bucket)
-        if 0 in own:  # the depth's own share is the same for every width
+        if 0 in own:  # the depth's own share is the same for every draft length
             points = {k: seconds + own[0] - known[richest][0] for k, seconds in points.items()}
         verify = monotone(filled({**points, **own}))
         return Curve(tuple(verify), self._nearest_draft(drafter, bucket))
 
     def _known(self, bucket: int) -> dict[int, float]:
-        found = {width: each.seconds for width, each in self._verify[bucket].items()}
-        return {width: seconds for width, seconds in found.items() if seconds is not None}
+        found = {draft_length: each.seconds for draft_length, each in self._verify[bucket].items()}
+        return {draft_length: seconds for draft_length, seconds in found.items() if seconds is not None}
 
     def _draft_known(self, drafter: str) -> dict[int, float]:
         found = {bucket: each.seconds for bucket, each in self._draft[drafter].items()}
@@ -146,8 +156,8 @@ class Costs:
         known = self._draft_known(drafter)
         return known[min(known, key=lambda b: abs(b - bucket))]
 
-    def as_dict(self) -> dict[str, Any]:
-        """What is known of the engine itself, as plain values in milliseconds; `from_dict` reads it."""
+    def as_dict(self) -> Json:
+        """Returns the known costs of the engine's own drafters as plain values, in milliseconds, for `from_dict`."""
         with self._lock:
             return {
                 "verify_ms": {str(b): _milliseconds(self._known(b)) for b in self._verify},
@@ -156,7 +166,7 @@ class Costs:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Costs:
-        """Costs that were kept. Raises FormatError where these are none."""
+        """Makes costs of what `as_dict` returned. Raises FormatError for values that are no costs."""
         costs = cls()
         try:
             for bucket, points in values["verify_ms"].items():
@@ -170,17 +180,20 @@ class Costs:
 
 
 def bucket_of(depth: int) -> int:
-    """The number of a depth's class: 0 below FIRST_DEPTH, then one for each doubling."""
+    """Returns the number of a depth's class: 0 below FIRST_DEPTH, then one more for each doubling."""
     return (depth // FIRST_DEPTH).bit_length()
 
 
-def filled(points: Mapping[int, float], most: int = 15) -> list[float]:
-    """Widths 0 to `most` from some, with 0 among them: lines between, and beyond the last by the steepest of them."""
+def filled(points: Mapping[int, float], limit: int = MAX_DRAFT_LENGTH) -> list[float]:
+    """Returns the times of draft lengths 0 to `limit` from those in `points`, which has 0.
+
+    Times between two known ones lie on a line, and those beyond the last go on with the steepest slope.
+    """
     known = sorted(points)
     slopes = ((points[b] - points[a]) / (b - a) for a, b in pairwise(known))
     steepest = max(slopes, default=points[known[0]])
     found = []
-    for k in range(most + 1):
+    for k in range(limit + 1):
         below = max(each for each in known if each <= k)
         above = min((each for each in known if each >= k), default=None)
         slope = max(steepest, 0.0)
@@ -196,5 +209,5 @@ def _milliseconds(points: Mapping[int, float]) -> dict[str, float]:
 
 def _time(milliseconds: float) -> float:
     seconds = float(milliseconds) / 1000
-    checked([seconds], 0.0, seconds)
+    check_times([seconds], 0.0, seconds)
     return seconds

@@ -1,109 +1,57 @@
-"""Proposals of the model's own drafter."""
+"""The drafter that asks the engine's DSpark model for proposals."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ds4py import _native
+from ds4py.deprecated import renamed_arguments, renamed_attributes
 from ds4py.errors import RequestError
-from ds4py.speculative.draft import Draft, DraftRequest
-
-if TYPE_CHECKING:
-    from ds4py.runtime.session import Session
-
-SHORTLIST, SMALL_VOCABULARY = 1024, 16384
-"""Candidates of each position: the most that cost no more than a few do (`bench/shortlist.py`). A small vocabulary is
-not worth choosing from."""
+from ds4py.speculative.draft import Draft
+from ds4py.speculative.request import DraftRequest
+from ds4py.speculative.target import TargetSession
 
 Proposals = Literal["sampled", "greedy"]
-
-
-def default_shortlist(vocabulary: int) -> int:
-    """Candidates of each position for a vocabulary of so many tokens; 0 is all."""
-    return SHORTLIST if vocabulary > SMALL_VOCABULARY else 0
-
-
-@dataclass(frozen=True)
-class DrafterInfo:
-    """What a loaded drafter is.
-
-    Attributes:
-        path: its file.
-        contract: how the file is stored: dflash, lucebox, ds4, dspark-only or relayout.
-        stages: draft stages.
-        block: proposals of one draft.
-        rank: of the Markov head; 0 is none.
-        taps: target layers, counted from 0, whose output it reads.
-        noise: id that fills a block.
-        confidence: whether it says how sure it is of its proposals.
-        bytes: of its weights in memory.
-    """
-
-    path: str
-    contract: str
-    stages: int
-    block: int
-    rank: int
-    taps: tuple[int, ...]
-    noise: int
-    confidence: bool
-    bytes: int
-
-    @classmethod
-    def of(cls, path: str, native: _native.Drafter) -> DrafterInfo:
-        """Asks a loaded drafter."""
-        return cls(
-            path=path,
-            contract=native.contract,
-            stages=native.stages,
-            block=native.block,
-            rank=native.rank,
-            taps=tuple(native.taps),
-            noise=native.noise,
-            confidence=native.confidence,
-            bytes=native.bytes,
-        )
-
-    def __str__(self) -> str:
-        return (
-            f"contract {self.contract}, {self.stages} stages, block {self.block}, rank {self.rank}, "
-            f"taps {','.join(map(str, self.taps))}, noise {self.noise}, "
-            f"confidence {'yes' if self.confidence else 'no'}, {self.bytes / 1e6:.1f} MB"
-        )
 
 
 class DSparkDrafter:
     """Drafts with the DSpark drafter that the session's engine has loaded.
 
     Args:
-        shortlist: candidates of each position, the likeliest before the Markov bias; 0 is the whole vocabulary, None
-            is `default_shortlist`. q is a distribution over these, so the choice costs acceptance but never exactness.
-        proposals: "sampled" draws each proposal from q, the request's own policy applied to the drafter's logits.
-            "greedy" proposes the likeliest token, and q is 1 at it: better where the target is surer than the drafter.
-            The same for greedy requests.
+        draft_vocab: the size of the draft vocabulary at each position: its candidates are the likeliest tokens before
+            the Markov bias. 0 is the whole vocabulary, None is `default_draft_vocab`. q is a distribution over the
+            candidates, so the size changes how many proposals are accepted, and never the distribution of the text.
+        proposals: "sampled" draws each proposal from q, which is the request's own policy applied to the drafter's
+            logits. "greedy" proposes the likeliest token with q = 1, which is better where the target is surer than the
+            drafter. For greedy requests both are the same.
 
     Raises RequestError for an argument out of range; `propose` raises it when the engine has no drafter.
     """
 
     name = "dspark"
 
-    def __init__(self, shortlist: int | None = None, proposals: Proposals = "sampled") -> None:
-        if shortlist is not None and shortlist < 0:
-            raise RequestError(f"draft_vocab is {shortlist}, wanted a number of candidates, or 0 for all")
+    @renamed_arguments(shortlist="draft_vocab")
+    def __init__(self, draft_vocab: int | None = None, proposals: Proposals = "sampled") -> None:
+        if draft_vocab is not None and draft_vocab < 0:
+            raise RequestError(f"draft_vocab is {draft_vocab}, wanted a number of candidates, or 0 for all")
         if proposals not in ("sampled", "greedy"):
             raise RequestError(f"proposals is {proposals!r}, wanted 'sampled' or 'greedy'")
-        self.shortlist = shortlist
+        self.draft_vocab = draft_vocab
         self.proposals = proposals
+
+    if not TYPE_CHECKING:
+        __getattr__ = renamed_attributes({"shortlist": "draft_vocab"})
 
     @property
     def priced_as(self) -> str:
-        """The name of its costs, which depend on its settings."""
-        default = self.shortlist is None and self.proposals == "sampled"
-        return self.name if default else f"{self.name}, {self.shortlist} {self.proposals}"
+        """The name that the costs of its drafts are kept under; it depends on the settings."""
+        default = self.draft_vocab is None and self.proposals == "sampled"
+        return self.name if default else f"{self.name}, {self.draft_vocab} {self.proposals}"
 
-    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft:
-        """A whole block: what a shorter one would begin with differs, because its rows see each other."""
+    def propose(self, session: TargetSession, request: DraftRequest, draft_length: int) -> Draft:
+        """Returns a whole block, whatever `draft_length` is.
+
+        The rows of a block see each other, so that a shorter one would begin with other proposals.
+        """
         if request.arg_max or self.proposals == "greedy":
-            return session.draft(shortlist=self.shortlist)
-        return session.draft(request.sampler, request.rng, shortlist=self.shortlist)
+            return session.draft(draft_vocab=self.draft_vocab)
+        return session.draft(request.sampler, request.rng, draft_vocab=self.draft_vocab)

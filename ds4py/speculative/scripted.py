@@ -1,14 +1,12 @@
-"""Proposals that are told, for tests and measurements."""
+"""A drafter that proposes what it is told, for tests and measurements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-from ds4py.speculative.draft import Draft, DraftRequest, Ids
-
-if TYPE_CHECKING:
-    from ds4py.runtime.session import Session
+from ds4py.speculative.draft import Draft, Ids
+from ds4py.speculative.request import DraftRequest
+from ds4py.speculative.target import TargetSession
 
 Script = Callable[[Ids], "Draft | Sequence[int] | Ids | None"]
 
@@ -21,7 +19,7 @@ class ScriptedDrafter:
     def __init__(self, script: Script) -> None:
         self._script = script
 
-    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft | None:
-        """The script's answer; ids alone have a point mass for q."""
+    def propose(self, session: TargetSession, request: DraftRequest, draft_length: int) -> Draft | None:
+        """Returns the script's answer; q is 1 at each proposal where the script gives ids alone."""
         found = self._script(session.history())
         return found if found is None or isinstance(found, Draft) else Draft.point_mass(found)

@@ -24,7 +24,7 @@ struct Packing {
 };
 
 std::vector<Packing> list(const gguf::File& file, const std::vector<weights::Packable>& packable) {
-    weights::require_packed_alike(file, packable);
+    weights::require_same_packing(file, packable);
     std::vector<Packing> out;
     for (const weights::Packable& each : packable) {
         const auto shape = weights::packed_shape(each);

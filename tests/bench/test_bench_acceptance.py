@@ -15,13 +15,13 @@ Capture = pytest.CaptureFixture[str]
 def test_the_embedded_pair(tmp_path: Path, capsys: Capture) -> None:
     """Every proposal stands, or none; the first token comes with the prompt, the other 24 in whole cycles of 6."""
     file = tmp_path / "found.json"
-    flags = ["-t", "1", "-n", "25", "--rounds", "2", "--acceptance", "0,1", "--widths", "auto,5"]
+    flags = ["-t", "1", "-n", "25", "--rounds", "2", "--acceptance", "0,1", "--draft-lengths", "auto,5"]
     acceptance.main([*flags, "--json", str(file)])
-    found = {(each["acceptance"], each["width"]): each["per_cycle"] for each in json.loads(file.read_text())}
+    found = {(each["acceptance"], each["draft_length"]): each["per_cycle"] for each in json.loads(file.read_text())}
     assert found["0", None] == found["1", None] == found["0", "5"] == [1, 1]
     assert found["1", "5"] == [6, 6]
     assert max(found["0", "auto"]) == 1
-    assert "| width 5 |" in capsys.readouterr().out
+    assert "| draft length 5 |" in capsys.readouterr().out
 
 
 def test_acceptance_that_changes(capsys: Capture) -> None:
@@ -34,7 +34,7 @@ def test_acceptance_that_changes(capsys: Capture) -> None:
         "1",
         "--acceptance",
         "0.2,0.9",
-        "--widths",
+        "--draft-lengths",
         "auto,3",
         "--switch",
         "16",
@@ -59,7 +59,7 @@ def test_ratios_are_by_round() -> None:
         (["-m", "a.gguf"], "-md"),
         (["--acceptance", "2"], "0 to 1"),
         (["--rounds", "0"], "1 or more"),
-        (["--widths", "fast"], "width is"),
+        (["--draft-lengths", "fast"], "draft_length is"),
         (["--switch", "9", "--acceptance", "0.5"], "needs 0.9"),
     ],
 )

@@ -10,6 +10,8 @@ import pytest
 from ds4py.doctor.build import Build, Device
 from ds4py.doctor.machine import Machine
 
+pytestmark = pytest.mark.fast
+
 
 def put(root: Path, path: str, text: str) -> None:
     (root / path).parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,8 @@ from itertools import permutations, product
 import pytest
 from prompts import KINDS, LENGTHS, NUMBERS, is_number, is_page, is_word, prompt
 
+pytestmark = pytest.mark.fast
+
 PAGE = """Here it is:
 ```html
 <!DOCTYPE html>

@@ -160,12 +160,12 @@ class TestTable:
         assert set(cells) == set(product(("prose/short", "echo/short"), (0, 0.7), DEFAULTS))
         assert all(each["ratio"] == 1 for each in cells.values() if each["config"] == "plain")
         assert all(each["tokens_per_second"] > 0 for each in cells.values() if each["tokens"])
-        assert all(each["speculation"]["drafted"] == 0 for key, each in cells.items() if key[2] in ("plain", "width0"))
+        assert all(each["speculation"]["drafted"] == 0 for key, each in cells.items() if key[2] in ("plain", "dspark0"))
         assert max(len(each["speculation"]["widths"]) for key, each in cells.items() if key[2] == "dspark3") == 4
         assert [row["config"] for row in found["totals"]] == list(DEFAULTS) * 3
         assert found["differences"] == []
         output = capsys.readouterr().out
-        for expected in ("machine ", "build ", "file ", "drafter ", "threads 1", "context ", "cycles by width"):
+        for expected in ("machine ", "build ", "file ", "drafter ", "threads 1", "context ", "cycles by draft length"):
             assert expected in output
         assert "all greedy texts are those of plain decoding" in output
 
@@ -224,7 +224,7 @@ class TestTrials:
         (["--configs", "plain,fast"], ["'fast'", "wanted plain"]),
         (["--configs", "dspark9"], ["'dspark9'", "proposes 5"]),
         (["--configs", "lookup16"], ["'lookup16'", "wanted plain"]),
-        (["-m", TARGET, "--configs", "width0"], ["'width0'", "-md"]),
+        (["-m", TARGET, "--configs", "dspark0"], ["'dspark0'", "-md"]),
         (["--long"], ["and 16000 after it", "was trained for", "give -n "]),
         (["-m", TARGET, "--quality"], ["chat layout", "vocabulary lacks"]),
         (["--json", "no/such/folder/found.json"], ["no/such/folder"]),

@@ -19,11 +19,6 @@ HELLO = {"role": "assistant", "content": "Hello!", "reasoning": "greet"}
 AND = {"role": "user", "content": "And?"}
 
 
-@pytest.fixture(scope="module")
-def real() -> Tokenizer:
-    return Tokenizer.from_metadata(real_vocabulary.metadata())
-
-
 def text_of(messages: list[Any], **options: Any) -> str:
     return "".join(segment.text for segment in render(messages, **options))
 

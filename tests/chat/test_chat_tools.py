@@ -16,6 +16,8 @@ from ds4py.chat import ChatTemplate, Message, ToolCall, encode_chat, parse_reply
 from ds4py.errors import FormatError, RequestError
 from ds4py.tokenizer import Tokenizer
 
+pytestmark = pytest.mark.fast
+
 B, E, U, A, D = "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "｜DSML｜"
 
 HI: dict[str, object] = {"role": "user", "content": "Hi"}
@@ -41,11 +43,6 @@ DECLARED = (
     '{"name": "weather", "description": "Où? <b>", "parameters": {"type": "object", "properties": {}}}\n'
     '{"name": "now"}\n\nNo others.\n'
 )
-
-
-@pytest.fixture(scope="module")
-def real() -> Tokenizer:
-    return Tokenizer.from_metadata(real_vocabulary.metadata())
 
 
 def text_of(messages: list[Any], **options: Any) -> str:

@@ -97,7 +97,7 @@ def texts(session: Session, drafter: Drafter, rule: str, count: int) -> Counter[
         session.anchor = ANCHOR
         sampling = Sampling(temperature=POLICY.temperature, top_k=POLICY.top_k, seed=seed)
         pieces = list(
-            session.generate(sampling=sampling, draft=drafter, width=15, accept=rule, constraint=Listed(TEXTS))  # type: ignore[arg-type]
+            session.generate(sampling=sampling, draft=drafter, draft_length=15, accept=rule, constraint=Listed(TEXTS))  # type: ignore[arg-type]
         )
         assert pieces[-1].finish_reason == "stop"
         found[tuple(ids_of(pieces))] += 1
@@ -151,7 +151,7 @@ def test_greedy_texts_are_those_of_plain_decoding(prompted: Session, draft: str,
     start = prompted.position
     wanted = greedy(prompted, LONG)
     prompted.rewind(start)
-    options = {"sampling": GREEDY, "draft": draft, "width": 5, "accept": rule, "constraint": LONG}
+    options = {"sampling": GREEDY, "draft": draft, "draft_length": 5, "accept": rule, "constraint": LONG}
     pieces = list(prompted.generate(**options))  # type: ignore[arg-type]
     assert ids_of(pieces) == wanted
     assert [*prompted.tokens[start:], prompted.anchor] == wanted
@@ -162,8 +162,8 @@ def test_no_row_is_computed_behind_a_forbidden_proposal(prompted: Session) -> No
     """The first is allowed, the second is not: two rows are verified, for eight proposals."""
     prompted.anchor = ANCHOR
     drafter = ScriptedDrafter(lambda history: [20, 21, 22, 23, 24, 25, 26, 27])
-    list(prompted.generate(max_tokens=9, sampling=GREEDY, draft=drafter, width=8, constraint=LONG))
-    assert prompted.stats.speculation.cycles[0].width == 1
+    list(prompted.generate(max_tokens=9, sampling=GREEDY, draft=drafter, draft_length=8, constraint=LONG))
+    assert prompted.stats.speculation.cycles[0].draft_length == 1
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -38,12 +38,6 @@ STYLES = [
 
 
 @pytest.fixture(scope="module")
-def embedded() -> Iterator[ds4py.Engine]:
-    with ds4py.Engine() as engine:
-        yield engine
-
-
-@pytest.fixture(scope="module")
 def opened(embedded: ds4py.Engine) -> Iterator[Session]:
     with embedded.session(context=1024) as session:
         yield session
@@ -60,7 +54,7 @@ def run(
 ) -> list[ds4py.Piece]:
     draft, rule = style
     options = {"prompt": '{"name": "', "max_tokens": 300, "sampling": Sampling(seed=1)} | options
-    return list(session.generate(draft=draft, accept=rule, width=5, constraint=constraint, **options))  # type: ignore[arg-type]
+    return list(session.generate(draft=draft, accept=rule, draft_length=5, constraint=constraint, **options))  # type: ignore[arg-type]
 
 
 # Schemas

@@ -244,7 +244,7 @@ def mutant(rng: random.Random) -> str:
 def test_a_thousand_mutated_blocks() -> None:
     """Stream equals one-shot equals the second implementation; nothing is dropped, leaks or hangs."""
     rng, with_calls, malformed = random.Random(5), 0, 0
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(1000):
         text, thinking = mutant(rng), rng.random() < 0.5
         one_shot = parse_reply(text, thinking=thinking, tools=True)
@@ -258,7 +258,7 @@ def test_a_thousand_mutated_blocks() -> None:
         if not one_shot.tool_calls and OPEN not in text:
             assert (one_shot.reasoning_content or "") + one_shot.content == without_thinking(text, thinking)
     assert min(with_calls, malformed) > 200, "the mutations are not of both kinds"
-    assert time.perf_counter() - started < 30
+    assert time.process_time() - started < 30
 
 
 def without_thinking(text: str, thinking: bool) -> str:
@@ -281,6 +281,6 @@ def test_any_text_in_any_split(text: str, cuts: list[int], thinking: bool) -> No
 def test_long_values_take_linear_time() -> None:
     """A long value, a character at a time, is no matter of minutes."""
     text = block(invoke("write", parameter("text", "<" * 100_000)))
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(message_of(events_of(list(text))).tool_calls[0].arguments) > 100_000
-    assert time.perf_counter() - started < 30
+    assert time.process_time() - started < 30

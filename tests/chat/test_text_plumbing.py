@@ -7,7 +7,6 @@ import random
 from collections.abc import Sequence
 
 import pytest
-import real_vocabulary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from splitting import every_split, pieces, random_cuts
@@ -23,11 +22,6 @@ CALL = (
 )
 ANSWER = f"Où? 🙂</think>Voilà — 北京{CALL}"
 STOPS: list[tuple[str, ...]] = [(), ("à —", "🙂\n"), ("</think>V",), ("\n\n",), (f"{D}tool",)]
-
-
-@pytest.fixture(scope="module")
-def real() -> Tokenizer:
-    return Tokenizer.from_metadata(real_vocabulary.metadata())
 
 
 def reply(tokenizer: Tokenizer, steps: Sequence[Sequence[int]], stops: Sequence[str]) -> tuple[Message, str]:

@@ -44,11 +44,6 @@ CORPUS = {
 }
 
 
-@pytest.fixture(scope="module")
-def real() -> Tokenizer:
-    return Tokenizer.from_metadata(real_vocabulary.metadata())
-
-
 def tiny_metadata() -> dict[str, Any]:
     """Every byte, two merges, a control and a user-defined token."""
     tokens = ["<bos>", "<eos>", *(CHARACTER[byte] for byte in range(256)), "th", "the", "<x>", "<0x41>"]
@@ -216,14 +211,12 @@ def test_other_threads_run_while_a_long_text_is_encoded(tiny: Tokenizer) -> None
     text = "x " * 200_000
     with ThreadPoolExecutor(1) as pool:
         encoding = pool.submit(tiny.encode, text)
-        longest, before = 0.0, time.monotonic()
-        started = before
+        turns = 0
         while not encoding.done():
             time.sleep(0.001)
-            now = time.monotonic()
-            longest, before = max(longest, now - before), now
-    assert longest < 0.5 * (before - started)
-    assert encoding.result() == tiny.encode("x ") * 200_000
+            turns += 1
+    assert turns > 5  # and not once, when all is done
+    assert encoding.result(60) == tiny.encode("x ") * 200_000
 
 
 def test_builds_fast() -> None:

@@ -15,18 +15,21 @@ from pathlib import Path
 
 import pytest
 from generating import GREEDY
+from gguf_tools import endless
 from paths import GOLDEN
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from reading import read_some
 
 import ds4py
 from ds4py.chat import Content, Event, Reasoning, encode_chat, encode_turn
 from ds4py.cli import build_parser, chat
 from ds4py.cli.repl import keyboard
 from ds4py.cli.repl.commands import Commands
-from ds4py.cli.repl.screen import Screen
-from ds4py.cli.repl.talk import Talk
+from ds4py.cli.repl.conversation import Conversation
+from ds4py.cli.repl.printer import AnswerPrinter
+from ds4py.data import TARGET as EMBEDDED
 from ds4py.errors import RequestError
 
 EFFORT_TEMPLATE = (
@@ -36,28 +39,22 @@ EFFORT_TEMPLATE = (
 COMMAND = [sys.executable, "-m", "ds4py", "chat"]
 
 
-@pytest.fixture(scope="module")
-def embedded() -> Iterator[ds4py.Engine]:
-    with ds4py.Engine() as engine:
-        yield engine
-
-
 @pytest.fixture
-def talk(embedded: ds4py.Engine) -> Iterator[Talk]:
-    made = Talk(embedded, embedded.session(context=1024), system="Be brief.", thinking=False)
+def talk(embedded: ds4py.Engine) -> Iterator[Conversation]:
+    made = Conversation(embedded, embedded.session(context=1024), system="Be brief.", thinking=False)
     yield made
     made.session.close()
 
 
-def said(talk: Talk, text: str, limit: int = 12) -> str:
-    events = talk.say(text, max_tokens=limit, sampling=GREEDY, draft="lookup", width=3)
+def said(talk: Conversation, text: str, limit: int = 12) -> str:
+    events = talk.reply(text, max_tokens=limit, sampling=GREEDY, draft="lookup", draft_length=3)
     return "".join(event.text for event in events if isinstance(event, (Content, Reasoning)))
 
 
 # The live state
 
 
-def test_turns_only_extend_the_state(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turns_only_extend_the_state(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every token of the conversation is evaluated once, verified proposals that did not stand aside."""
     prompts: list[int] = []
     prefill = ds4py.Session.prefill
@@ -73,7 +70,7 @@ def test_turns_only_extend_the_state(talk: Talk, monkeypatch: pytest.MonkeyPatch
     assert sum(prompts) + generated == len(talk.session.history())
 
 
-def test_the_state_is_the_layout_with_reasoning_kept(talk: Talk, embedded: ds4py.Engine) -> None:
+def test_the_state_is_the_layout_with_reasoning_kept(talk: Conversation, embedded: ds4py.Engine) -> None:
     tokenizer = embedded.tokenizer
     answers = [said(talk, text) for text in ("Hi", "And </think>?")]
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
@@ -82,7 +79,7 @@ def test_the_state_is_the_layout_with_reasoning_kept(talk: Talk, embedded: ds4py
     assert tokenizer.decode(talk.session.history()) == wanted
 
 
-def test_thinking_that_was_cut_off_is_closed(talk: Talk, embedded: ds4py.Engine) -> None:
+def test_thinking_that_was_cut_off_is_closed(talk: Conversation, embedded: ds4py.Engine) -> None:
     tokenizer = embedded.tokenizer
     talk.thinking = True
     said(talk, "Hi", 3)
@@ -90,7 +87,7 @@ def test_thinking_that_was_cut_off_is_closed(talk: Talk, embedded: ds4py.Engine)
     assert talk.turn("More") == encode_turn(tokenizer, "More", thinking=True, in_thought=True)
 
 
-def test_undo_takes_turns_back(talk: Talk, embedded: ds4py.Engine) -> None:
+def test_undo_takes_turns_back(talk: Conversation, embedded: ds4py.Engine) -> None:
     said(talk, "One")
     before = talk.session.history().tolist()
     second = said(talk, "Two")
@@ -105,7 +102,7 @@ def test_undo_takes_turns_back(talk: Talk, embedded: ds4py.Engine) -> None:
     assert embedded.tokenizer.decode(talk.turn("One")).startswith("<｜begin▁of▁sentence｜>Be brief.")
 
 
-def test_a_message_that_does_not_fit_changes_nothing(talk: Talk) -> None:
+def test_a_message_that_does_not_fit_changes_nothing(talk: Conversation) -> None:
     said(talk, "One")
     before = talk.session.history().tolist()
     with pytest.raises(RequestError):
@@ -116,7 +113,7 @@ def test_a_message_that_does_not_fit_changes_nothing(talk: Talk) -> None:
 # The conversation
 
 
-class Interrupting(Screen):
+class Interrupting(AnswerPrinter):
     """Where a person presses Ctrl-C when something is shown."""
 
     def show(self, event: Event) -> None:
@@ -125,17 +122,17 @@ class Interrupting(Screen):
 
 
 def conversation(
-    talk: Talk, *lines: str, screen: Screen | None = None, flags: tuple[str, ...] = ()
+    talk: Conversation, *lines: str, screen: AnswerPrinter | None = None, flags: tuple[str, ...] = ()
 ) -> tuple[str, argparse.Namespace]:
     """What is shown for these lines, and the flags afterwards."""
     args = build_parser().parse_args(["chat", "-n", "8", *flags])
     shown = io.StringIO()
-    screen = screen or Screen(shown)
+    screen = screen or AnswerPrinter(shown)
     chat.converse(lines, talk, Commands(talk, args), screen, args, GREEDY)
     return shown.getvalue(), args
 
 
-def test_ctrl_c_stops_the_answer_and_keeps_the_session(talk: Talk, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_stops_the_answer_and_keeps_the_session(talk: Conversation, capsys: pytest.CaptureFixture[str]) -> None:
     shown = io.StringIO()
     conversation(talk, "Hi", screen=Interrupting(shown))
     assert "stopped" in capsys.readouterr().err
@@ -145,14 +142,14 @@ def test_ctrl_c_stops_the_answer_and_keeps_the_session(talk: Talk, capsys: pytes
     assert text.strip() and talk.session.rewinds == 0 and len(talk.session.history()) > kept
 
 
-def test_commands(talk: Talk, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands(talk: Conversation, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, state = tmp_path / "notes.txt", tmp_path / "state"
     file.write_text("Notes.\n", encoding="utf-8")
     _, args = conversation(
         talk,
         "/think",
         "/draft off",
-        "/width 2",
+        "/draft-length 2",
         f"/read {file}",
         "What?",
         "/stats",
@@ -161,7 +158,7 @@ def test_commands(talk: Talk, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "/system",
     )
     found = capsys.readouterr().err
-    assert talk.thinking and (args.draft, args.width) == ("off", 2)
+    assert talk.thinking and (args.draft, args.draft_length) == ("off", 2)
     assert "<｜User｜>Notes.\n\nWhat?<｜Assistant｜><think>" in talk.session.tokenizer.decode(talk.session.history())
     for words in ("answer 8 (", "/undo", "system: Be brief.", "7 characters"):
         assert words in found
@@ -177,10 +174,10 @@ def test_what_is_loaded_brings_its_system_text(
     embedded: ds4py.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str | None, effort: str | None
 ) -> None:
     monkeypatch.setattr(ds4py.Tokenizer, "chat_template", EFFORT_TEMPLATE)
-    saved = Talk(embedded, embedded.session(context=512), system=system, thinking=True, effort=effort)
+    saved = Conversation(embedded, embedded.session(context=512), system=system, thinking=True, effort=effort)
     said(saved, "Hi", 4)
     saved.save(str(tmp_path / "state"))
-    loaded = Talk(embedded, embedded.session(context=64), system="Other.", thinking=True, effort=effort)
+    loaded = Conversation(embedded, embedded.session(context=64), system="Other.", thinking=True, effort=effort)
     loaded.load(str(tmp_path / "state"))
     assert loaded.system == system
     assert loaded.undo()
@@ -202,13 +199,13 @@ def test_a_vocabulary_without_chats_is_refused_at_the_start(tmp_path: Path) -> N
     [
         ("/nope", "there is no /nope"),
         ("/draft someone", "wanted auto, off, dspark, lookup"),
-        ("/width many", "is not a width"),
-        ("/width 99", "out of range"),
+        ("/draft-length many", "is not a draft length"),
+        ("/draft-length 99", "out of range"),
         ("/undo", "no message to take back"),
         ("/think about it", "/think takes nothing after it, found 'about it'"),
         ("/read -", "name a file"),
         ("/draft", "draft: auto"),
-        ("/width", "width: 15"),
+        ("/draft-length", "draft length: 15"),
         ("/save", "which file? /save FILE"),
         ("/save x", "nothing to save"),
         ("/read /nowhere/x", "/read /nowhere/x: No such file"),
@@ -216,14 +213,16 @@ def test_a_vocabulary_without_chats_is_refused_at_the_start(tmp_path: Path) -> N
         ("long " * 2000, "2"),
     ],
 )
-def test_what_cannot_be_done_is_said(talk: Talk, capsys: pytest.CaptureFixture[str], line: str, words: str) -> None:
+def test_what_cannot_be_done_is_said(
+    talk: Conversation, capsys: pytest.CaptureFixture[str], line: str, words: str
+) -> None:
     conversation(talk, line, "/help")
     found = capsys.readouterr().err
     assert words in found.splitlines()[0] and "/quit" in found
 
 
 def test_dspark_without_a_drafter(embedded: ds4py.Engine, capsys: pytest.CaptureFixture[str]) -> None:
-    alone = Talk(embedded, embedded.session(context=64, drafter=False), system=None, thinking=False)
+    alone = Conversation(embedded, embedded.session(context=64, drafter=False), system=None, thinking=False)
     conversation(alone, "/draft dspark")
     assert "no drafter was loaded" in capsys.readouterr().err
 
@@ -243,17 +242,17 @@ def test_thinking_is_shown_apart(monkeypatch: pytest.MonkeyPatch) -> None:
         (Terminal(), "1", uncoloured),
     ):
         monkeypatch.setenv("NO_COLOR", no_color)
-        screen = Screen(out)
+        screen = AnswerPrinter(out)
         for event in (Reasoning("a\x1b"), Content("b\r")):
             screen.show(event)
         screen.end()
         assert out.getvalue() == wanted
 
 
-def test_the_status_line(talk: Talk) -> None:
-    args = build_parser().parse_args(["chat", "--draft", "lookup", "--width", "2"])
-    assert chat.status(args, talk) == "0/1024 positions | think off | draft lookup, width 2"
-    list(talk.say("a b a b a b", max_tokens=12, sampling=GREEDY, draft="lookup", width=2))
+def test_the_status_line(talk: Conversation) -> None:
+    args = build_parser().parse_args(["chat", "--draft", "lookup", "--draft-length", "2"])
+    assert chat.status(args, talk) == "0/1024 positions | think off | draft lookup, draft length 2"
+    list(talk.reply("a b a b a b", max_tokens=12, sampling=GREEDY, draft="lookup", draft_length=2))
     assert "tokens/s" in chat.status(args, talk)
 
 
@@ -328,7 +327,8 @@ def test_a_reader_that_goes_away(tmp_path: Path) -> None:
     process.stdin.write(b"Hi\nAnd?\n")
     process.stdin.flush()
     assert process.wait(timeout=120) == 141  # with standard input still open
-    assert process.stderr is not None and process.stderr.read() == b""
+    process.stdin = process.stdout = None
+    assert process.communicate(timeout=60)[1] == b""
 
 
 def test_lines_that_are_not_text(tmp_path: Path) -> None:
@@ -361,8 +361,9 @@ def test_flags_that_do_not_fit(tmp_path: Path) -> None:
 def test_a_terminal(tmp_path: Path) -> None:
     """Ctrl-C while an answer comes stops it, and /quit leaves."""
     person, terminal = pty.openpty()
+    model = endless(EMBEDDED, tmp_path / "endless.gguf")
     environment = os.environ | {"XDG_STATE_HOME": str(tmp_path), "TERM": "xterm", "COLUMNS": "80"}
-    command = [*COMMAND, "--temp", "0", "--draft", "off", "-c", "4096"]  # never ends by itself
+    command = [*COMMAND, "-m", str(model), "--temp", "0", "--draft", "off", "-c", "4096"]
     process = subprocess.Popen(
         command, stdin=terminal, stdout=terminal, stderr=terminal, cwd=tmp_path, env=environment, start_new_session=True
     )
@@ -372,7 +373,7 @@ def test_a_terminal(tmp_path: Path) -> None:
         screen.until("positions")
         os.write(person, b"Hi\r")
         screen.until("Hi")
-        time.sleep(0.4)
+        screen.more(2000)  # what is typed is shown again in less: an answer comes
         process.send_signal(signal.SIGINT)
         screen.until("stopped")
         screen.until("tokens/s")
@@ -381,7 +382,7 @@ def test_a_terminal(tmp_path: Path) -> None:
         assert process.wait(timeout=30) == 0
     finally:
         process.kill()
-        process.wait()
+        process.wait(timeout=60)
         os.close(person)
 
 
@@ -397,8 +398,18 @@ class Reader:
         end = time.monotonic() + seconds
         while words.encode() not in self._shown:
             assert time.monotonic() < end, self._shown[-2000:]
-            self._shown += os.read(self._handle, 65536)
-            if b"\x1b[6n" in self._shown:  # where is the cursor?
-                os.write(self._handle, b"\x1b[1;1R")
-                self._shown = self._shown.replace(b"\x1b[6n", b"")
+            self._read(end - time.monotonic())
         self._shown = self._shown.partition(words.encode())[2]
+
+    def more(self, size: int, seconds: float = 60) -> None:
+        """Reads so many bytes more."""
+        end = time.monotonic() + seconds
+        wanted = len(self._shown) + size
+        while len(self._shown) < wanted:
+            self._read(end - time.monotonic())
+
+    def _read(self, seconds: float) -> None:
+        self._shown += read_some(self._handle, seconds=seconds)
+        if b"\x1b[6n" in self._shown:  # where is the cursor?
+            os.write(self._handle, b"\x1b[1;1R")
+            self._shown = self._shown.replace(b"\x1b[6n", b"")

@@ -12,7 +12,9 @@ from drafter_files import CONTRACTS, STAGES, TAPS, DrafterFile, u32
 from gguf import GGUFValueType as V
 
 from ds4py.cli import main
-from ds4py.cli.roles import role
+from ds4py.cli.tensor_roles import role
+
+pytestmark = pytest.mark.fast
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 
 from ds4py import Engine, RequestError
 from ds4py.cli import main
-from ds4py.profile import Depth, measure
+from ds4py.profile import DepthCosts, measure
 
-PUBLISHED = Depth(0, (73.7, 96.6, 116.2, 133.8, 150.0, 159.4), 55.6, 23.6)
+PUBLISHED = DepthCosts(0, (73.7, 96.6, 116.2, 133.8, 150.0, 159.4), 55.6, 23.6)
 
 Capture = pytest.CaptureFixture[str]
 
@@ -22,19 +22,19 @@ class TestOutlook:
         assert PUBLISHED.break_even[1:] == pytest.approx([0.828, 0.773, 0.762, 0.750], abs=0.001)
 
     def test_speed_at_a_survival(self) -> None:
-        width, rate = PUBLISHED.speed(0.9)
-        assert (width, rate) == (5, pytest.approx(25.60, abs=0.01))
+        draft_length, rate = PUBLISHED.speed(0.9)
+        assert (draft_length, rate) == (5, pytest.approx(25.60, abs=0.01))
         assert rate == pytest.approx(PUBLISHED.speed_at(5, 0.9))
-        assert PUBLISHED.speed(0.7) == (0, pytest.approx(1000 / 55.6))  # 16.09 with a width of 3
+        assert PUBLISHED.speed(0.7) == (0, pytest.approx(1000 / 55.6))  # 16.09 with a draft length of 3
 
     def test_without_a_drafter_proposals_are_free(self) -> None:
-        depth = Depth(0, (50.0, 55.0, 60.0), 50.0, None)
+        depth = DepthCosts(0, (50.0, 55.0, 60.0), 50.0, None)
         assert depth.break_even == pytest.approx([0.1, 0.170], abs=0.001)
         assert depth.speed(0.05)[0] == 0 and depth.speed(0.5)[0] == 2
 
 
 class TestMeasure:
-    def test_every_width_at_every_depth(self, pair: Engine) -> None:
+    def test_every_draft_length_at_every_depth(self, pair: Engine) -> None:
         told: list[float] = []
         found = measure(pair, [0, 100], rounds=3, progress=told.append)
         assert [each.depth for each in found.depths] == [0, 100]
@@ -49,7 +49,7 @@ class TestMeasure:
             assert engine.costs.curve(0, "dspark") is None
             measure(engine, rounds=3)
             assert engine.costs.curve(0, "dspark") is not None
-            assert engine.costs.unknown(range(6)) is None
+            assert engine.costs.unmeasured(range(6)) is None
         with Engine(device="cpu") as engine:  # and are there at the next start
             assert engine.costs.curve(0, "dspark") is not None
 
@@ -80,7 +80,7 @@ class TestCommand:
     def test_tables(self, capsys: Capture) -> None:
         assert main([*self.FLAGS, "--depth", "0"]) == 0
         output = capsys.readouterr().out
-        for expected in ("depth 0: a plain step", "pays from survival", "best width", "of plain"):
+        for expected in ("depth 0: a plain step", "pays from survival", "best draft length", "of plain"):
             assert expected in output
 
     @pytest.mark.parametrize("ending", [".png", ".svg"])

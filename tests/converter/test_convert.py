@@ -20,8 +20,8 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import ds4py
-from ds4py.converter.source.config import read_config
 from ds4py.converter.source.fp8 import e8m0
+from ds4py.converter.source.read_config import read_config
 from ds4py.converter.source.safetensors import read_header
 from ds4py.converter.source.tokenizer import tokenizer
 

@@ -261,15 +261,15 @@ def source(tmp_path: Path) -> Path:
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, count: int) -> list[str]:
     """Ctrl-C after so many tensors; returns the list of what is written from now on."""
     written: list[str] = []
-    plain = writer.Work.write
+    plain = writer.OpenOutput.write
 
-    def write(self: writer.Work, number: int, slab: Any) -> None:
+    def write(self: writer.OpenOutput, number: int, slab: Any) -> None:
         if len(written) == count:
             raise KeyboardInterrupt
         written.append(self.file.tensors[number].name)
         plain(self, number, slab)
 
-    monkeypatch.setattr(writer.Work, "write", write)
+    monkeypatch.setattr(writer.OpenOutput, "write", write)
     return written
 
 

@@ -9,6 +9,8 @@ from checkpoints import E2M1, E4M3
 from ds4py import RequestError, _native
 from ds4py.converter.source.fp8 import MAX_SCALE, e8m0
 
+pytestmark = pytest.mark.fast
+
 NUMBERS = np.array([code for code in range(256) if code & 0x7F != 0x7F], np.uint8)
 
 

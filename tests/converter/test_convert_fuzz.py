@@ -12,7 +12,7 @@ import pytest
 from checkpoints import golden, write_tokenizer
 
 from ds4py.converter import convert
-from ds4py.converter.presets import PRESETS, Types
+from ds4py.converter.presets import PRESETS, TypeSelector
 from ds4py.converter.source.checkpoint import INDEX, Checkpoint
 from ds4py.converter.source.safetensors import read_header
 from ds4py.converter.source.tokenizer import tokenizer
@@ -38,9 +38,9 @@ def refused(work: Callable[[], Any]) -> bool:
 
 
 def plan(folder: Path) -> None:
-    checkpoint, request = Checkpoint(folder), convert.Request(Types(PRESETS["q8"]))
-    convert.target(checkpoint, Path("target.gguf"), request)
-    convert.drafter(checkpoint, Path("drafter.gguf"), request)
+    checkpoint, options = Checkpoint(folder), convert.ConversionOptions(TypeSelector(PRESETS["q8"]))
+    convert.target(checkpoint, Path("target.gguf"), options)
+    convert.drafter(checkpoint, Path("drafter.gguf"), options)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

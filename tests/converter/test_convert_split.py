@@ -6,6 +6,7 @@ from pathlib import Path
 
 import gguf
 import numpy as np
+import pytest
 from checkpoints import golden, write_tokenizer
 from converting import convert, tensors
 from device import open_engine
@@ -27,6 +28,7 @@ def split(tmp_path: Path) -> list[Path]:
     return shards(tmp_path)
 
 
+@pytest.mark.fast
 def test_shards_hold_the_model_and_keep_the_limit(tmp_path: Path) -> None:
     paths = split(tmp_path)
     assert [path.name for path in paths] == [f"model-{n + 1:05}-of-{len(paths):05}.gguf" for n in range(len(paths))]

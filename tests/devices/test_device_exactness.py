@@ -86,7 +86,9 @@ def test_texts_follow_the_law(device: Session, pair: Engine, who: str) -> None:
         device.rewind(len(VARIED.start))
         device.anchor = VARIED.anchor
         sampling = replace(VARIED.sampling, seed=seed)
-        found[tuple(ids_of(list(device.generate((), max_tokens=2, sampling=sampling, draft=drafter, width=1))))] += 1
+        found[
+            tuple(ids_of(list(device.generate((), max_tokens=2, sampling=sampling, draft=drafter, draft_length=1))))
+        ] += 1
     statistic, freedom = chi_square(found, truth.law(8 / count))
     assert freedom >= 4
     assert statistic < bound(freedom)
@@ -134,7 +136,7 @@ def test_a_generation_is_these_steps(device: Session) -> None:
         device.verify_unread(draft.tokens[:2])
         accepted, token = device.judge(draft, sampling.temperature, rng)
         seeded = replace(sampling, seed=seed)
-        pieces = device.generate((), max_tokens=9, sampling=seeded, draft="dspark", width=2)
+        pieces = device.generate((), max_tokens=9, sampling=seeded, draft="dspark", draft_length=2)
         assert next(pieces).tokens == (*draft.tokens[:accepted].tolist(), token)
         pieces.close()  # type: ignore[attr-defined]
         device.rewind(len(AGREEING.start))

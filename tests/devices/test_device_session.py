@@ -67,7 +67,7 @@ def test_the_embedded_pair_drafts_the_same(monkeypatch: pytest.MonkeyPatch) -> N
             for session in (plain, device):
                 session.prefill(tokens)
                 session.anchor = 345
-            found, wanted = device.draft(), plain.draft(shortlist=0)
+            found, wanted = device.draft(), plain.draft(draft_vocab=0)
         np.testing.assert_array_equal(found.tokens, wanted.tokens)
         np.testing.assert_allclose(found.confidence, wanted.confidence, atol=1e-5)
 
@@ -76,18 +76,18 @@ class TestGreedy:
     @pytest.mark.parametrize("ops", DIALECTS.values(), ids=DIALECTS)
     def test_text_is_that_of_plain_decoding(self, monkeypatch: pytest.MonkeyPatch, pair: Engine, ops: str) -> None:
         with open_on_device(monkeypatch, pair, ops) as session:
-            pieces = list(session.generate(PROMPT, max_tokens=12, sampling=GREEDY, draft="dspark", width=3))
+            pieces = list(session.generate(PROMPT, max_tokens=12, sampling=GREEDY, draft="dspark", draft_length=3))
             assert ids_of(pieces) == CONTINUATION[:12]
             assert session.stats.speculation.accepted > 0
 
     def test_proposals_of_others(self, device: Session) -> None:
-        pieces = list(device.generate((), max_tokens=30, sampling=GREEDY, draft=oracle(3, 2), width=5))
+        pieces = list(device.generate((), max_tokens=30, sampling=GREEDY, draft=oracle(3, 2), draft_length=5))
         assert ids_of(pieces) == CONTINUATION[:30]
         assert set(device.stats.speculation.accepted_histogram[4:]) <= {0}
         assert device.stats.speculation.accepted_histogram[3] > 3
 
     def test_whoever_wants_logits_gets_them(self, device: Session) -> None:
-        pieces = list(device.generate((), max_tokens=8, sampling=GREEDY, draft=oracle(3), width=3, logprobs=1))
+        pieces = list(device.generate((), max_tokens=8, sampling=GREEDY, draft=oracle(3), draft_length=3, logprobs=1))
         assert ids_of(pieces) == CONTINUATION[:8]
         found = [each for piece in pieces for each in piece.logprobs or ()]
         assert [each.top[0][0] for each in found] == CONTINUATION[:8]
@@ -108,7 +108,7 @@ class TestTraffic:
     @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
     def test_only_tokens_and_verdicts_come_to_the_host(self, device: Session, sampling: Sampling) -> None:
         """Of a draft: five tokens, how sure it is, and what their logits sum to; of a verify: two integers."""
-        to_host, to_device = self.traffic(device, 4, sampling=sampling, draft=DSparkDrafter(), width=3)
+        to_host, to_device = self.traffic(device, 4, sampling=sampling, draft=DSparkDrafter(), draft_length=3)
         assert to_host == 5 * (INT + FLOAT + FLOAT) + 2 * INT
         assert to_device < VOCAB * FLOAT * 5  # less than a block's logits: positions, slots and masks
 
@@ -118,7 +118,7 @@ class TestTraffic:
     def test_other_policies_bring_rows(self, device: Session) -> None:
         options: dict[str, Any] = {"sampling": Sampling(top_k=3, seed=1), "draft": "off"}
         assert self.traffic(device, 4, **options)[0] == VOCAB * FLOAT
-        options = {"sampling": SAMPLED, "draft": DSparkDrafter(), "width": 3, "accept": "block"}
+        options = {"sampling": SAMPLED, "draft": DSparkDrafter(), "draft_length": 3, "accept": "block"}
         assert self.traffic(device, 2, **options)[0] > 4 * VOCAB * FLOAT
 
 
@@ -137,10 +137,10 @@ class TestByHand:
         device.draft()
         assert read.q_probs.shape == (5, VOCAB)
 
-    def test_a_shortlist_is_drawn_from_as_elsewhere(self, device: Session) -> None:
+    def test_a_draft_vocabulary_is_drawn_from_as_elsewhere(self, device: Session) -> None:
         device.anchor = CONTINUATION[0]
-        found = device.draft(SAMPLED, ds4py.Rng(3), shortlist=40)
-        assert found.held is None and found.q_probs.shape == (5, 40)
+        found = device.draft(SAMPLED, ds4py.Rng(3), draft_vocab=40)
+        assert found.device_q is None and found.q_probs.shape == (5, 40)
 
     def test_what_does_not_fit(self, device: Session) -> None:
         device.anchor = CONTINUATION[0]
@@ -235,5 +235,5 @@ class TestState:
         with pytest.raises(ds4py.Cancelled):
             calls[step]()
         assert (device.tokens, device.anchor) == (PROMPT, CONTINUATION[0])
-        pieces = list(device.generate((), max_tokens=7, sampling=GREEDY, draft="dspark", width=3))
+        pieces = list(device.generate((), max_tokens=7, sampling=GREEDY, draft="dspark", draft_length=3))
         assert ids_of(pieces) == CONTINUATION[1:8]

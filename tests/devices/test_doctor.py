@@ -10,15 +10,15 @@ from fake_machine import GIB, FakeMachine, build_of
 from gguf_tools import TARGET
 
 from ds4py import _native, cli
-from ds4py.doctor import Build, Finding, Trial, report
-from ds4py.doctor.capture import captures
-from ds4py.doctor.findings import amd, examine, memory, missing_device, nvidia, vulkan
+from ds4py.doctor import Build, DeviceCheck, Finding, report
+from ds4py.doctor.cuda_graphs import predict_captures
+from ds4py.doctor.device_check import MAX_ERROR, check_device
+from ds4py.doctor.findings import amd, find_problems, memory, missing_device, nvidia, vulkan
 from ds4py.doctor.machine import STRIX_HALO
 from ds4py.doctor.report import used_status
-from ds4py.doctor.trial import BOUND, try_device
 from ds4py.runtime.backend_status import GGML, ON_HOST, OWN, BackendStatus, Level
 
-FINE = Trial(True, error=1e-4, same_tokens=1.0, same_draft=True, verify_ms=(1.0,) * 6)
+FINE = DeviceCheck(True, error=1e-4, same_tokens=1.0, same_draft=True, verify_ms=(1.0,) * 6)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def only(findings: list[Finding]) -> Finding:
 
 class TestNvidia:
     def test_a_machine_without_a_card_lacks_nothing(self, fake: FakeMachine) -> None:
-        assert examine(fake.seen(), build_of("cuda")) == []
+        assert find_problems(fake.seen(), build_of("cuda")) == []
 
     def test_a_build_without_cuda_says_how_to_get_it(self, fake: FakeMachine) -> None:
         fake.card("0x10de", driver="nvidia")
@@ -128,7 +128,7 @@ def test_a_card_that_ggml_does_not_see(fake: FakeMachine) -> None:
     fake.nvidia_driver()
     fake.library("libcuda.so.1")
     build = Build(frozenset({"cpu", "cuda"}), {"cpu": {}, "cuda": {}}, {"cuda": []})
-    assert "older than the CUDA toolkit" in only(examine(fake.seen(), build)).fix
+    assert "older than the CUDA toolkit" in only(find_problems(fake.seen(), build)).fix
 
 
 class TestVulkan:
@@ -146,7 +146,7 @@ class TestAskedFor:
     def test_what_is_missing_of_its_backend_is_the_reason(self, fake: FakeMachine) -> None:
         fake.card("0x10de")
         machine, build = fake.seen(), build_of("cuda")
-        found = missing_device("cuda:0", machine, build, examine(machine, build))
+        found = missing_device("cuda:0", machine, build, find_problems(machine, build))
         assert "'cuda:0' is not here" in found.found and "driver" in found.fix
 
     def test_metal_is_for_macs(self, fake: FakeMachine) -> None:
@@ -157,30 +157,34 @@ class TestAskedFor:
         assert f"-DGGML_{switch}=ON" in missing_device(name, fake.seen(), build_of(), []).fix
 
     def test_cannot_run(self, fake: FakeMachine) -> None:
-        found = report("cuda:0", machine=fake.seen(), attempt=lambda _: FINE)
+        found = report("cuda:0", machine=fake.seen(), check=lambda _: FINE)
         assert not found.usable and found.chosen is None
         assert [each.backend for each in found.findings] == ["cuda"]
 
     def test_the_cpu_can(self, fake: FakeMachine) -> None:
-        found = report("auto", machine=fake.seen(), attempt=lambda _: FINE)
+        found = report("auto", machine=fake.seen(), check=lambda _: FINE)
         assert found.usable and found.findings == [] and found.chosen is not None
         assert found.chosen.backend == "cpu" and found.chosen.device["kind"] == "cpu"
 
     @pytest.mark.parametrize(
-        "trial", [Trial(False, "the process died of signal 11: "), Trial(True, error=2 * BOUND, same_tokens=1.0)]
+        "check",
+        [
+            DeviceCheck(False, "the process died of signal 11: "),
+            DeviceCheck(True, error=2 * MAX_ERROR, same_tokens=1.0),
+        ],
     )
-    def test_a_device_that_fails_or_computes_wrongly_cannot(self, fake: FakeMachine, trial: Trial) -> None:
-        assert not report("cpu", machine=fake.seen(), attempt=lambda _: trial).usable
+    def test_a_device_that_fails_or_computes_wrongly_cannot(self, fake: FakeMachine, check: DeviceCheck) -> None:
+        assert not report("cpu", machine=fake.seen(), check=lambda _: check).usable
 
     def test_a_gpu_comes_before_the_cpu(self, fake: FakeMachine) -> None:
         here = Build.here()
         (cpu,) = here.devices["cpu"]
         gpu = {**cpu, "name": "CUDA0", "kind": "gpu"}
         build = Build(here.present | {"cuda"}, {**here.features, "cuda": {}}, {**here.devices, "cuda": [gpu]})
-        found = report("auto", machine=fake.seen(), build=build, attempt=lambda _: FINE)
+        found = report("auto", machine=fake.seen(), build=build, check=lambda _: FINE)
         assert found.chosen is not None and found.chosen.device["name"] == "CUDA0"
-        assert all("GGML_CUDA_GRAPHS off" in each.why for each in found.chosen.capture)
-        named = report("cuda", machine=fake.seen(), build=build, attempt=lambda _: FINE)
+        assert all("GGML_CUDA_GRAPHS off" in each.why for each in found.chosen.cuda_graphs)
+        named = report("cuda", machine=fake.seen(), build=build, check=lambda _: FINE)
         assert named.chosen is not None and named.chosen.device["name"] == "CUDA0"
 
 
@@ -198,21 +202,21 @@ class TestMemory:
 
     def test_too_little_for_a_model(self, tmp_path: Path) -> None:
         machine = FakeMachine(tmp_path, memory_gib=1 / 256).seen()  # 4 MiB
-        found = report("cpu", machine=machine, model=str(TARGET), context=512, attempt=lambda _: FINE)
-        assert found.room is not None and not found.room.fits and not found.usable
-        assert found.room.context == 512 and "has 4.0 MiB free" in found.room.said[0]
+        found = report("cpu", machine=machine, model=str(TARGET), context=512, check=lambda _: FINE)
+        assert found.model_fit is not None and not found.model_fit.fits and not found.usable
+        assert found.model_fit.context == 512 and "has 4.0 MiB free" in found.model_fit.notes[0]
 
     def test_enough_with_the_drafter_counted(self, fake: FakeMachine) -> None:
         drafter = str(TARGET.parent / "tiny-drafter-f32.gguf")
         machine = fake.seen()
-        found = report("cpu", machine=machine, model=str(TARGET), drafter=drafter, attempt=lambda _: FINE)
-        assert found.room is not None and found.room.fits and found.usable
-        assert sum(need.parts["drafter"] for need in found.room.needs) > 1 << 20
+        found = report("cpu", machine=machine, model=str(TARGET), drafter=drafter, check=lambda _: FINE)
+        assert found.model_fit is not None and found.model_fit.fits and found.usable
+        assert sum(need.parts["drafter"] for need in found.model_fit.needs) > 1 << 20
 
 
 class TestCapture:
     def captured(self, types: set[str], capability: int | None, graphs: bool = True) -> list[bool]:
-        return [each.captured for each in captures(types, capability, built_with_graphs=graphs)]
+        return [each.captured for each in predict_captures(types, capability, built_with_graphs=graphs)]
 
     @pytest.mark.parametrize("capability", [None, 75, 80, 90, 120])
     def test_all_widths_with_quantised_experts(self, capability: int | None) -> None:
@@ -229,18 +233,18 @@ class TestCapture:
         assert not any(self.captured({"F32"}, 75))
 
     def test_widths_at_which_the_kernel_changes(self) -> None:
-        kernels = [each.why for each in captures({"Q3_K"}, 80, built_with_graphs=True)]
+        kernels = [each.why for each in predict_captures({"Q3_K"}, 80, built_with_graphs=True)]
         assert kernels == ["Q3_K: mmvq"] * 5 + ["Q3_K: mmq"]
 
 
 class TestHere:
     def test_the_cpu_computes_what_ggml_does(self) -> None:
-        trial = try_device("cpu")
-        assert trial.passed and 0 < trial.error <= BOUND and len(trial.verify_ms) == 6
+        check = check_device("cpu")
+        assert check.passed and 0 < check.error <= MAX_ERROR and len(check.verify_ms) == 6
 
     def test_a_device_that_is_not_here_fails_with_the_reason(self) -> None:
-        trial = try_device("cuda:7")
-        assert not trial.ran and "cuda:7" in trial.problem
+        check = check_device("cuda:7")
+        assert not check.ran and "cuda:7" in check.problem
 
     def test_the_command(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["doctor", "--device", "cpu", "--json"]) == 0

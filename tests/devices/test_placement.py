@@ -60,7 +60,7 @@ def test_golden_logits(
 ) -> None:
     names = {"a": remote, "b": second}
     with open_pair(devices.format(**names), split, cpu_moe) as engine:
-        assert engine.placement == placed.format(**names)
+        assert engine.device_map == placed.format(**names)
         check_golden(engine)
 
 
@@ -71,7 +71,7 @@ def test_experts_on_the_cpu_without_kernels_of_ours(remote: str, monkeypatch: py
 
 
 def cycles(session: Session, count: int) -> None:
-    """Cycles of every width in turn, each of which commits its anchor."""
+    """Cycles of every draft length in turn, each of which commits its anchor."""
     for i in range(count):
         draft = session.draft()
         session.verify(draft.tokens[: i % 6])
@@ -84,7 +84,7 @@ def graphs(session: Session) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("device", ["cpu", "remote"])
 def test_steady_graphs_are_whole_and_stay(remote: str, device: str) -> None:
-    """Decode, verify and draft of every width: one split, built once, at the same addresses."""
+    """Decode, verify and draft of every draft length: one split, built once, at the same addresses."""
     with open_pair(remote if device == "remote" else device) as engine, engine.session(context=512) as session:
         session.prefill(np.load(GOLDEN / "target-golden.npz")["tokens"][:48])
         session.anchor = 1

@@ -13,10 +13,10 @@ import numpy.typing as npt
 import pytest
 from paths import GOLDEN
 
-import ds4py.runtime.engine
+import ds4py.runtime.loading
 from ds4py import Engine, _native
 from ds4py.errors import BackendError
-from ds4py.memory.plan import (
+from ds4py.memory import (
     DEVICE_RESERVE,
     DeviceNeed,
     DeviceOptions,
@@ -26,6 +26,7 @@ from ds4py.memory.plan import (
     others_with,
     shared_memory_note,
 )
+from ds4py.runtime.loading import ModelFiles
 
 MIB = 1 << 20
 LAYERS = 10
@@ -59,7 +60,7 @@ def plan(machine: Machine, wanted: DeviceOptions = WANTED) -> Plan:
 
 def test_what_fits_is_taken_as_it_is() -> None:
     machine = Machine(card=4250)
-    assert plan(machine).wanted == WANTED
+    assert plan(machine).options == WANTED
     assert (plan(machine).notes, len(machine.asked)) == ((), 2)
 
 
@@ -67,7 +68,7 @@ def test_what_fits_is_taken_as_it_is() -> None:
 def test_auto_keeps_the_fewest_experts_on_the_cpu(card: int, experts: int) -> None:
     """1000 of weights, 100 of the drafter, 100 of state, 50 of scratch, 3000 of experts."""
     found = plan(Machine(card))
-    assert found.wanted == replace(WANTED, cpu_moe=experts)
+    assert found.options == replace(WANTED, cpu_moe=experts)
     assert found.notes[0].endswith(f"has {(card * MIB + DEVICE_RESERVE) / 2**30:.1f} GiB free: routed experts of "
                                    f"{experts} layers stay on the CPU")  # fmt: skip
     assert found.host_reserve == 50 * MIB
@@ -76,7 +77,7 @@ def test_auto_keeps_the_fewest_experts_on_the_cpu(card: int, experts: int) -> No
 
 def test_auto_goes_to_the_cpu_where_not_even_that_helps() -> None:
     found = plan(Machine(card=1249))
-    assert (found.wanted.device, found.wanted.cpu_moe) == ("cpu", 0)
+    assert (found.options.device, found.options.cpu_moe) == ("cpu", 0)
     assert "the CPU computes all" in found.notes[0]
 
 
@@ -137,7 +138,7 @@ def test_another_process_with_the_model(tmp_path: Path) -> None:
 
 def test_an_engine_that_does_not_fit(remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sizes are the real ones; what there is of the device is not."""
-    real, free = ds4py.runtime.engine.measure_files, 0
+    real, free = ds4py.runtime.loading.measure_files, 0
 
     def limited(*files: Any, **options: Any) -> Any:
         def measure(wanted: DeviceOptions) -> list[DeviceNeed]:
@@ -148,16 +149,18 @@ def test_an_engine_that_does_not_fit(remote: str, monkeypatch: pytest.MonkeyPatc
 
     def needed(experts: int) -> int:
         with Engine(TARGET, device=remote, cpu_moe=experts, threads=1):
-            files = ds4py.runtime.engine._files(str(TARGET), DRAFTER)
-            return next(n for n in real(*files)(DeviceOptions(remote, (), experts, 4096)) if not n.host).needed
+            files = ModelFiles.open(str(TARGET), DRAFTER)
+            return next(
+                n for n in real(files.target, files.drafter)(DeviceOptions(remote, (), experts, 4096)) if not n.host
+            ).needed
 
     free = needed(2)
-    monkeypatch.setattr(ds4py.runtime.engine, "measure_files", limited)
+    monkeypatch.setattr(ds4py.runtime.loading, "measure_files", limited)
     with pytest.raises(BackendError, match=r"--n-cpu-moe 2 would fit, .*--device cpu would fit"):
         Engine(TARGET, drafter=DRAFTER, device=remote, context=4096, threads=1)
     monkeypatch.setenv("DS4_DEVICE", remote)
     with Engine(TARGET, drafter=DRAFTER, device="auto", context=4096, threads=1) as engine:
-        assert engine.placement == f"{remote}, routed experts of 2 layers on the CPU"
+        assert engine.device_map == f"{remote}, routed experts of 2 layers on the CPU"
         assert "routed experts of 2 layers stay on the CPU" in engine.notes[0]
 
 
@@ -175,9 +178,8 @@ def test_scratch_is_what_the_graphs_of_a_long_session_take() -> None:
             native.commit(rows)
         native.prefill(ids(512))
         taken = sum(graph["bytes"] for graph in native.graphs())
-        (needs,) = measure_files(*ds4py.runtime.engine._files(str(TARGET), DRAFTER))(
-            DeviceOptions("cpu", (), 0, native.position)
-        )
+        files = ModelFiles.open(str(TARGET), DRAFTER)
+        (needs,) = measure_files(files.target, files.drafter)(DeviceOptions("cpu", (), 0, native.position))
     assert taken <= needs.parts["scratch"] < 1.1 * taken
 
 

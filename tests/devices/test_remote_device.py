@@ -43,7 +43,7 @@ def test_drafted_text_is_that_of_the_cpu(remote: str, pair: Engine, temperature:
         for each in (pair, engine):
             with each.session(context=1024, kv_dtype="f32") as session:
                 sampling = Sampling(temperature=temperature, seed=3)
-                pieces = session.generate(prompt, max_tokens=40, width=3, draft="dspark", sampling=sampling)
+                pieces = session.generate(prompt, max_tokens=40, draft_length=3, draft="dspark", sampling=sampling)
                 texts.append([token for piece in pieces for token in piece.tokens])
     assert texts[0] == texts[1]
 
@@ -72,8 +72,10 @@ def listener(answer: bytes | None) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
+            server.settimeout(60)
             client, _ = server.accept()
             with client:
+                client.settimeout(60)
                 client.recv(33)
                 if answer is None:
                     client.recv(1)  # until the other side has had enough
@@ -83,7 +85,7 @@ def listener(answer: bytes | None) -> Iterator[str]:
         thread = threading.Thread(target=serve)
         thread.start()
         yield f"rpc:127.0.0.1:{server.getsockname()[1]}"
-        thread.join()
+        thread.join(60)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+from reading import read_some
 from rpc_server import free_port, start_server
 
 from ds4py import Engine, cli
@@ -28,7 +29,7 @@ def test_serves_a_device_until_it_is_interrupted() -> None:
             assert engine.device == f"rpc:127.0.0.1:{port}"
     finally:
         server.send_signal(signal.SIGINT)
-        _, messages = server.communicate(timeout=20)
+        _, messages = server.communicate(timeout=60)
     assert server.returncode == -signal.SIGINT
     assert f"--device rpc:127.0.0.1:{port}" in messages and "WARNING" not in messages
 
@@ -47,13 +48,13 @@ def test_a_server_that_is_gone() -> None:
         text=True,
     )
     try:
-        assert process.stdout is not None and process.stdout.read(1)
+        assert process.stdout is not None and read_some(process.stdout.fileno())
         server.kill()
         text, messages = process.communicate(timeout=60)
     finally:
         process.kill()
         server.kill()
-        server.wait()
+        server.wait(timeout=60)
     assert process.returncode == 1
     last = messages.splitlines()[-1]
     assert last.startswith("ds4py: error: ggml cannot go on: ggml-rpc.cpp:") and "start it again" in last
@@ -62,7 +63,7 @@ def test_a_server_that_is_gone() -> None:
 
 def wait_for(port: int) -> None:
     """Until somebody listens."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:

@@ -11,6 +11,8 @@ from paths import GOLDEN
 from ds4py import Engine, RequestError
 from ds4py.runtime.rpc_turns import taking_turns, turn
 
+pytestmark = pytest.mark.fast
+
 TOKENS: np.ndarray = np.load(GOLDEN / "target-golden.npz")["tokens"][:120]
 
 
@@ -27,7 +29,7 @@ def test_two_sessions_in_two_threads(remote: str) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            thread.join(60)
     np.testing.assert_array_equal(results[0], results[1])
 
 
@@ -48,7 +50,7 @@ def test_one_session_in_two_threads_is_refused(remote: str) -> None:
         with pytest.raises(RequestError, match="already in a call"):
             session.logits()
         leave.set()
-        worker.join()
+        worker.join(60)
 
 
 def test_devices_of_this_machine_have_no_turns() -> None:

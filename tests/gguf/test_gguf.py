@@ -17,6 +17,8 @@ import pytest
 from ds4py import _native
 from ds4py.errors import FormatError
 
+pytestmark = pytest.mark.fast
+
 Write = Callable[[bytes], Path]
 
 

@@ -13,6 +13,8 @@ from gguf import GGUFValueType as V
 from ds4py import _native
 from ds4py.errors import FormatError
 
+pytestmark = pytest.mark.fast
+
 SHARDS = 4
 
 

@@ -77,7 +77,7 @@ def test_types_without_kernels_stay_rows(tmp_path: Path) -> None:
 def test_speculation_is_the_same(tmp_path: Path, target: bool, drafter: bool) -> None:
     def generated(target: Path, drafter: Path) -> tuple[list[int], list[int]]:
         with Engine(target, drafter=drafter, device="cpu", threads=1) as engine, engine.session(context=512) as session:
-            pieces = list(session.generate(PROMPT, max_tokens=40, sampling=GREEDY, draft="dspark", width=4))
+            pieces = list(session.generate(PROMPT, max_tokens=40, sampling=GREEDY, draft="dspark", draft_length=4))
             return ids_of(pieces), [cycle.accepted for cycle in session.stats.speculation.cycles]
 
     model, draft = (pack(TARGET, tmp_path) if target else TARGET), (pack(DRAFTER, tmp_path) if drafter else DRAFTER)
@@ -214,8 +214,8 @@ DAMAGE: dict[str, tuple[Callable[[Metadata], Metadata], str]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_keys_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     change, message = DAMAGE[damage]
-    made = packing.keys
-    monkeypatch.setattr(packing, "keys", lambda *parts: change({**made(*parts)}))
+    made = packing.packed_keys
+    monkeypatch.setattr(packing, "packed_keys", lambda *parts: change({**made(*parts)}))
     path = pack(TARGET, tmp_path)
     with pytest.raises(FormatError, match=message):
         _native.GgufFile.open(path)
@@ -231,7 +231,7 @@ OTHERWISE = {
 @pytest.mark.parametrize("what", OTHERWISE)
 def test_packed_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     name, kind, count, message = OTHERWISE[what]
-    listed = packing.packing
+    listed = packing.packable_tensors
 
     def wrong(output: Any) -> list[Any]:
         shape = next(tensor.shape for tensor in output.tensors if tensor.name == name)
@@ -239,7 +239,7 @@ def test_packed_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what:
         bad = SimpleNamespace(name=name, type=kind, count=count, bytes=rows * shape[1] * (2 if kind else 4))
         return [*(each for each in listed(output) if each.name != name), bad]
 
-    monkeypatch.setattr(packing, "packing", wrong)
+    monkeypatch.setattr(packing, "packable_tensors", wrong)
     path = pack(TARGET, tmp_path, "--type", "blk.0.hc_attn_fn=F16")
     with pytest.raises(FormatError, match=message):
         _native.Model.load(str(path), device="cpu")

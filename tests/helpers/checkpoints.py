@@ -86,7 +86,7 @@ class Checkpoint:
     values: dict[str, np.ndarray] = field(default_factory=dict)
 
     def write(self, folder: Path) -> Path:
-        """Shards of the target, and one for each stage of the drafter, as published; returns the folder."""
+        """Writes shards of the target, and one for each stage of the drafter, as published; returns the folder."""
         folder.mkdir(parents=True, exist_ok=True)
         shards: dict[str, dict[str, Raw]] = {}
         for name, raw in self.tensors.items():
@@ -102,7 +102,7 @@ class Checkpoint:
 
 
 def save(path: Path, tensors: Mapping[str, Raw]) -> None:
-    """A safetensors file."""
+    """Writes a safetensors file."""
     header, place = {}, 0
     for name, raw in tensors.items():
         header[name] = {"dtype": raw.dtype, "shape": raw.shape, "data_offsets": [place, place + len(raw.data)]}
@@ -129,7 +129,7 @@ def golden(formats: str = "f32", *, drafter: bool = False, seed: int = 3) -> Che
 
 
 def named_values(drafter: bool) -> Iterable[tuple[str, np.ndarray]]:
-    """The golden files' tensors by DeepSeek's names, experts apart."""
+    """Returns the golden files' tensors by DeepSeek's names, experts apart."""
     for tensor in gguf.GGUFReader(TARGET).tensors:
         yield from rename(tensor.name, np.array(tensor.data), "layers", TOP, TOP)
     if drafter:
@@ -152,7 +152,7 @@ def rename(name: str, value: np.ndarray, prefix: str, *single: Mapping[str, str]
 
 
 def encode(name: str, value: np.ndarray, formats: str, rng: np.random.Generator) -> tuple[Raw, np.ndarray, Raw | None]:
-    """The tensor as stored, its values, and its scale."""
+    """Returns the tensor as stored, its values, and its scale."""
     if value.dtype == np.int32:
         return Raw("I64", value.shape, value.astype(np.int64).tobytes()), value, None
     if formats == "fp8" and FP4.match(name):
@@ -167,7 +167,7 @@ def encode(name: str, value: np.ndarray, formats: str, rng: np.random.Generator)
 
 
 def fp8(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[Raw, np.ndarray, Raw]:
-    """Random codes (never NaN) under random block scales that make values of about 1/sqrt(columns)."""
+    """Draws random codes (never NaN) under random block scales that make values of about 1/sqrt(columns)."""
     codes = rng.integers(0, 256, shape, np.uint8)
     codes[(codes & 0x7F) == 0x7F] = 0x38
     size = tuple(-(-each // 128) for each in shape)
@@ -178,7 +178,7 @@ def fp8(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[Raw, np.ndarr
 
 
 def fp4(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[Raw, np.ndarray, Raw]:
-    """Random codes, element 2j in the low half of byte j, under a random scale for each 32 elements."""
+    """Draws random codes, element 2j in the low half of byte j, under a random scale for each 32 elements."""
     codes = rng.integers(0, 16, shape, np.uint8)
     size = (shape[0], shape[1] // 32)
     scale = rng.integers(127 - 5, 127 - 3, size, np.uint8)
@@ -225,7 +225,7 @@ def config(*, drafter: bool) -> dict[str, Any]:
 
 
 def write_tokenizer(folder: Path, *, template: str | None = "{{ messages }}") -> None:
-    """The golden vocabulary as `tokenizer.json` and `tokenizer_config.json`."""
+    """Writes the golden vocabulary as `tokenizer.json` and `tokenizer_config.json`."""
     fields = {key: field.contents() for key, field in gguf.GGUFReader(TARGET).fields.items()}
     tokens, types = fields["tokenizer.ggml.tokens"], fields["tokenizer.ggml.token_type"]
     splits = [{"type": "Split", "pattern": {"Regex": rule}, "behavior": "Isolated", "invert": False} for rule in SPLITS]

@@ -9,7 +9,7 @@ Law = dict[tuple[int, ...], float]
 
 
 def chi_square(counts: Counter[tuple[int, ...]], law: Law) -> tuple[float, int]:
-    """Statistic and degrees of freedom; cells expected less than eight times are taken together."""
+    """Returns statistic and degrees of freedom; cells expected less than eight times are taken together."""
     total = sum(counts.values())
     common = [text for text in law if law[text] * total >= 8]
     found = [counts[text] for text in common] + [total - sum(counts[text] for text in common)]
@@ -19,6 +19,6 @@ def chi_square(counts: Counter[tuple[int, ...]], law: Law) -> tuple[float, int]:
 
 
 def bound(freedom: int) -> float:
-    """What chi-square exceeds once in a thousand times (Wilson and Hilferty's approximation)."""
+    """Returns what chi-square exceeds once in a thousand times (Wilson and Hilferty's approximation)."""
     spread = 2 / (9 * freedom)
     return float(freedom * (1 - spread + 3.09 * spread**0.5) ** 3)

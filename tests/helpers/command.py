@@ -18,7 +18,7 @@ class Cli(Protocol):
 
 
 def cli_in(folder: Path) -> Cli:
-    """The command line in a folder away from the source tree, whose `ds4py` folder has no native module."""
+    """Returns what runs it in a folder away from the source tree, whose `ds4py` folder has no native module."""
 
     def run(*args: object, text: str | bytes = "") -> subprocess.CompletedProcess[str]:
         data = text.encode() if isinstance(text, str) else text

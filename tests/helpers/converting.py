@@ -18,17 +18,17 @@ def convert(source: Path, output: Path, *flags: object) -> Path:
 
 
 def tensors(path: Path) -> dict[str, gguf.ReaderTensor]:
-    """Tensors by name, read by the format's own library."""
+    """Returns the tensors by name, read by the format's own library."""
     return {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
 
 
 def metadata(path: Path) -> dict[str, Any]:
-    """Keys with plain values."""
+    """Returns the keys with plain values."""
     return {key: field.contents() for key, field in gguf.GGUFReader(path).fields.items()}
 
 
 def assert_same(found: Path, wanted: Path) -> None:
-    """The same tensors, to the byte."""
+    """Asserts that the tensors are the same, to the byte."""
     mine, its = tensors(found), tensors(wanted)
     assert mine.keys() == its.keys()
     for name in its:

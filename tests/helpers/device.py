@@ -26,5 +26,5 @@ ROUNDING = 1.0 if DEVICE == "cpu" or DEVICE.startswith("rpc:") else 200.0
 
 
 def open_engine(name: str, threads: int = 1) -> ds4py.Engine:
-    """An engine on a golden file."""
+    """Opens an engine on a golden file."""
     return ds4py.Engine(GOLDEN / name, device=DEVICE, threads=threads)

@@ -90,7 +90,7 @@ def _dspark_keys(prefix: str, count: str, taps: Mapping[str, Key]) -> dict[str, 
 
 
 def keys_of(contract: str) -> dict[str, Key]:
-    """The metadata that files of `contract` carry."""
+    """Returns the metadata that files of `contract` carry."""
     named: dict[str, Key] = {"general.architecture": (V.STRING, "deepseek4-dspark")}
     scalars = {f"target_layer_ids.{i}": u32(tap) for i, tap in enumerate(TAPS)}
     if contract == "dflash":
@@ -111,7 +111,7 @@ class DrafterFile:
     contract: str = "dflash"
     keys: dict[str, Key] = field(default_factory=dict)
     tensors: dict[str, np.ndarray] = field(default_factory=dict)
-    """By llama.cpp's names; written by the contract's."""
+    """Tensors by llama.cpp's names; they are written by the contract's."""
     kinds: dict[str, Type] = field(default_factory=dict)
     """Types other than the array's, for llama.cpp's names."""
     last_stage: int = STAGES - 1
@@ -123,7 +123,7 @@ class DrafterFile:
             self.tensors["conf_proj.bias"] = np.zeros(1, np.float32)
 
     def name(self, name: str) -> str:
-        """The contract's name for a tensor of llama.cpp's name."""
+        """Returns the contract's name for a tensor of llama.cpp's name."""
         for old, new in PREFIXES[self.contract].items():
             if name.startswith(old):
                 return new.replace("LAST", str(self.last_stage)) + name.removeprefix(old)
@@ -196,17 +196,17 @@ def tiny_target() -> _native.Model:
 
 
 def fields(found: Any) -> dict[str, Any]:
-    """The public attributes of a native object."""
+    """Returns the public attributes of a native object."""
     return {name: getattr(found, name) for name in dir(found) if not name.startswith("_")}
 
 
 def numbers(drafter: _native.Drafter) -> dict[str, Any]:
-    """All that a draft depends on beside the weights; the contract is none of it."""
+    """Returns all that a draft depends on beside the weights; the contract is none of it."""
     found = fields(drafter.hyperparameters)
     return found | {"stages": fields(found["stages"]), "contract": None}
 
 
 @cache
 def golden_numbers() -> dict[str, Any]:
-    """The numbers of the golden drafter itself."""
+    """Returns the numbers of the golden drafter itself."""
     return numbers(_native.Drafter.load(str(tools.DRAFTER), tiny_target()))

@@ -79,13 +79,13 @@ def sampler(temperature: float = 1.0, **policy: Any) -> _native.Sampler:
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
-    """Of the rows, in float64."""
+    """Returns the logarithm of each row's softmax, in float64."""
     shifted = np.float64(logits) - logits.max(-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)))
 
 
 def relative_error(found: np.ndarray, wanted: np.ndarray) -> float:
-    """Of the worst row."""
+    """Returns the relative distance of the worst row."""
     return float((np.linalg.norm(found - wanted, axis=-1) / np.linalg.norm(wanted, axis=-1)).max())
 
 

@@ -20,14 +20,14 @@ class FakeMachine:
         self.write("etc/group", f"root:x:0:\nrender:x:{RENDER}:\n")
 
     def write(self, path: str, text: str = "") -> Path:
-        """A file with its folders."""
+        """Writes a file with its folders."""
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         return file
 
     def card(self, vendor: str, device: str = "0x2684", driver: str | None = None, **sizes: int) -> None:
-        """A display controller on the PCI bus; `sizes` are what amdgpu says of its memory."""
+        """Adds a display controller on the PCI bus; `sizes` are what amdgpu says of its memory."""
         folder = "sys/bus/pci/devices/0000:01:00.0"
         self.write(f"{folder}/vendor", vendor)
         self.write(f"{folder}/device", device)
@@ -40,26 +40,26 @@ class FakeMachine:
             (self.root / folder / "driver").symlink_to(drivers)
 
     def nvidia_driver(self, version: str = "575.57.08") -> None:
-        """The kernel's part of NVIDIA's driver."""
+        """Adds the kernel's part of NVIDIA's driver."""
         self.write(
             "proc/driver/nvidia/version",
             f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {version}  Sat May 24 06:40:15 UTC 2025\n",
         )
 
     def library(self, name: str) -> None:
-        """A shared library where the linker looks."""
+        """Adds a shared library where the linker looks."""
         self.write(f"usr/lib/x86_64-linux-gnu/{name}")
 
     def kfd(self, mode: int) -> None:
-        """ROCm's device file, of whoever runs the tests."""
+        """Adds ROCm's device file, which belongs to whoever runs the tests."""
         self.write("dev/kfd").chmod(mode)
 
     def seen(self, *, uid: int = USER, groups: tuple[int, ...] = ()) -> Machine:
-        """As a user sees it."""
+        """Returns the machine as a user sees it."""
         return Machine(self.root, "linux", uid, groups)
 
 
 def build_of(*backends: str) -> Build:
-    """A build with these backends and the CPU, none of which found a device of its own."""
+    """Returns a build with these backends and the CPU, none of which found a device of its own."""
     names = frozenset({"cpu", *backends})
     return Build(names, {name: {} for name in names}, {})

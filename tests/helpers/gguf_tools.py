@@ -28,7 +28,7 @@ def u64(value: int) -> bytes:
 
 
 def string(text: bytes, length: int | None = None) -> bytes:
-    """A GGUF string, with a wrong length if asked for."""
+    """Returns a GGUF string, with a wrong length if asked for."""
     return u64(len(text) if length is None else length) + text
 
 
@@ -80,7 +80,7 @@ class Draft:
 
 
 def small() -> Draft:
-    """A valid file of a few hundred bytes with every kind of value, two tensors, and its end at the last data byte."""
+    """Returns a small valid file with every kind of value, two tensors, and its end at the last data byte."""
     return Draft(
         keys=[
             (b"general.architecture", STRING, string(b"deepseek4")),
@@ -103,7 +103,7 @@ def edited(
     quantise: Mapping[str, gguf.GGMLQuantizationType] | None = None,
     **writer_options: Any,
 ) -> Path:
-    """A copy of a GGUF file with keys and tensors set (None removes one), or quantised. Returns `path`.
+    """Copies a GGUF file with keys and tensors set (None removes one), or quantised. Returns `path`.
 
     A key is (type, value); the type of an array is (ARRAY, type of its elements).
     """
@@ -118,12 +118,13 @@ def edited(
         if new is not None:
             _add(writer, key, new[0] if isinstance(new[0], tuple) else (new[0],), new[1])
     arrays = {t.name: np.array(t.data) for t in reader.tensors} | dict(tensors or {})
+    blocks = {t.name: t.tensor_type for t in reader.tensors if t.data.dtype == np.uint8}
     for name, data in arrays.items():
         if data is None:
             continue
         kind = (quantise or {}).get(name)
         packed = data if kind is None else gguf.quantize(data, kind)
-        writer.add_tensor(name, packed, raw_dtype=kind)
+        writer.add_tensor(name, packed, raw_dtype=kind or (blocks.get(name) if data.dtype == np.uint8 else None))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -138,8 +139,13 @@ def _add(writer: gguf.GGUFWriter, key: str, kinds: Sequence[gguf.GGUFValueType],
         writer.add_key_value(key, value, kinds[0])
 
 
+def endless(source: Path, path: Path) -> Path:
+    """Copies a model to one whose text ends nowhere by itself, on any processor: no token is its end."""
+    return edited(source, path, keys={"tokenizer.ggml.eos_token_id": None})
+
+
 def in_f32(source: Path, path: Path) -> Path:
-    """The same values, all in F32; whole numbers stay."""
+    """Copies a model to the same values, all in F32; whole numbers stay."""
     found = {
         tensor.name: gguf.dequantize(tensor.data, tensor.tensor_type).reshape(tensor.shape[::-1])
         for tensor in gguf.GGUFReader(source).tensors

@@ -18,7 +18,7 @@ installed = pytest.mark.skipif(
 
 
 def run(*command: object) -> str:
-    """What Python prints when given these arguments; its errors fail the test with llama.cpp's own words."""
+    """Returns what Python prints when given these arguments; its errors fail the test with llama.cpp's own words."""
     done = subprocess.run(
         [sys.executable, *map(str, command)],
         capture_output=True,

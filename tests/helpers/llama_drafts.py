@@ -114,7 +114,7 @@ class Pair:
         self.noise = np.full(int(size.value) - 1, noise)
 
     def drafts(self, tokens: np.ndarray) -> np.ndarray:
-        """At every position but the first, [positions, block] of DRAFTED."""
+        """Returns what is drafted at every position but the first, [positions, block] of DRAFTED."""
         for context in (self.target, self.drafter):
             llama.llama_memory_clear(llama.llama_get_memory(context), True)
         features = self.features(tokens[:-1])
@@ -128,13 +128,13 @@ class Pair:
         return np.array(blocks)
 
     def features(self, tokens: np.ndarray) -> np.ndarray:
-        """[len(tokens), taps * hidden]"""
+        """Returns the features of the tokens, [len(tokens), taps * hidden]."""
         forward(self.target, 0, tokens)
         shape = len(tokens), self.hidden
         return np.concatenate([np.ctypeslib.as_array(extracted(self.target, i), shape) for i in self.taps], axis=1)
 
     def block(self, position: int, anchor: int) -> np.ndarray:
-        """What is drafted after the anchor at `position`, [block] of DRAFTED."""
+        """Returns what is drafted after the anchor at `position`, [block] of DRAFTED."""
         forward(self.drafter, position, np.append(anchor, self.noise))
         found = np.empty(len(self.noise) + 1, DRAFTED)
         logits = np.ctypeslib.as_array(llama.llama_get_logits(self.drafter), (len(found), self.vocabulary))
@@ -144,7 +144,7 @@ class Pair:
         return found
 
     def remove(self, begin: int, end: int) -> None:
-        """Positions begin..end-1 of the drafter's cache; -1 is all that follow."""
+        """Removes positions begin..end-1 of the drafter's cache; -1 is all that follow."""
         assert llama.llama_memory_seq_rm(llama.llama_get_memory(self.drafter), 0, begin, end)
 
 

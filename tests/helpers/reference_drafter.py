@@ -1,4 +1,4 @@
-"""The DSpark drafter again, in slow float64 NumPy written from its specification (spec/dspark.md section 2).
+"""The DSpark drafter again, in slow float64 NumPy written from its specification (docs/dspark.md section 2).
 
 The numbers that no tensor tells are those of the golden pair.
 """

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def adjusted(logits, history=(), *, repetition=1.0, presence=0.0, frequency=0.0, last_n=-1, bias=None):
-    """Logits [vocab] after bias and penalties."""
+    """Returns logits [vocab] after bias and penalties."""
     row = np.array(logits, dtype=np.float64)
     for token, value in (bias or {}).items():
         row[token] += value
@@ -27,7 +27,7 @@ def softmax(row):
 
 
 def descending(values):
-    """Ids from the largest value to the smallest, lower ids first among equals."""
+    """Returns ids from the largest value to the smallest, lower ids first among equals."""
     return np.argsort(-values, kind="stable")
 
 
@@ -49,7 +49,7 @@ def keep_top_p(probabilities, p):
 
 
 def distribution(logits, history=(), *, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, **adjustments):
-    """Probabilities [vocab] of the whole policy, in the order of the specification."""
+    """Returns probabilities [vocab] of the whole policy, in the order of the specification."""
     row = adjusted(logits, history, **adjustments)
     if temperature < 1e-5:
         return np.eye(1, len(row), int(np.argmax(row)))[0]

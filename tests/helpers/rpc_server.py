@@ -21,7 +21,7 @@ def end_with_parent():
 threading.Thread(target=end_with_parent, daemon=True).start()
 _native.serve_rpc(sys.argv[1], "cpu", int(sys.argv[2]))
 """
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 
 
 def start_server(threads: int = 1) -> tuple[subprocess.Popen[bytes], str]:
@@ -38,17 +38,17 @@ def start_server(threads: int = 1) -> tuple[subprocess.Popen[bytes], str]:
 
 @contextmanager
 def rpc_server(threads: int = 1) -> Iterator[str]:
-    """A server as long as the context lasts; yields the device's name."""
+    """Keeps a server as long as the context lasts; yields the device's name."""
     server, name = start_server(threads)
     try:
         yield name
     finally:
         server.kill()
-        server.wait()
+        server.wait(timeout=60)
 
 
 def free_port() -> int:
-    """A port that nobody listens at now."""
+    """Returns a port that nobody listens at now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -16,7 +16,7 @@ _SLACK = 16  # rows a forward may write past the frontier
 def visible_state(
     session: _native.Session, pair: tuple[_native.Model, _native.Drafter], path: Path
 ) -> dict[str, np.ndarray]:
-    """Rows by name, float32 [rows, size]: of the rings those a forward at the frontier reads, and finished blocks."""
+    """Returns float32 [rows, size] by name: of rings what a forward at the frontier reads, and finished blocks."""
     session.save(str(path))
     data = path.read_bytes()
     head = _HEADER.unpack_from(data)

@@ -25,10 +25,10 @@ class Live:
     server: Server
 
     def post(self, path: str, body: Any, **more: Any) -> httpx.Response:
-        return httpx.post(self.url + path, json=body, timeout=20, **more)
+        return httpx.post(self.url + path, json=body, timeout=60, **more)
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(self.url + path, timeout=20)
+        return httpx.get(self.url + path, timeout=60)
 
     def metric(self, name: str, **labels: str) -> float:
         return self.service.metrics.registry.get_sample_value(f"ds4py_{name}", labels) or 0.0
@@ -50,15 +50,15 @@ def live(engine: Any, *, wait: bool = True, **options: Any) -> Iterator[Live]:
         thread.start()
         try:
             if wait:
-                assert ready.wait(20), "the server did not start"
+                assert ready.wait(60), "the server did not start"
             yield Live(url_of(listener), service, server)
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(60)
             assert not thread.is_alive(), "the server did not stop"
 
 
-def until(condition: Callable[[], object], seconds: float = 5.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Waits until a condition holds."""
     end = time.monotonic() + seconds
     while not condition():

@@ -12,18 +12,18 @@ Sliced = TypeVar("Sliced", str, list[int])
 
 
 def pieces(text: Sliced, cuts: list[int]) -> list[Sliced]:
-    """A text, or ids, cut at these places, in whatever order and however often they are named."""
+    """Cuts a text, or ids, at these places, in whatever order and however often they are named."""
     places = [0, *sorted(cuts), len(text)]
     return [text[a:b] for a, b in pairwise(places)]
 
 
 def every_split(text: str) -> Iterator[list[str]]:
-    """All ways to cut a text once, and each character by itself."""
+    """Returns all ways to cut a text once, and each character by itself."""
     for at in range(len(text) + 1):
         yield pieces(text, [at])
     yield list(text)
 
 
 def random_cuts(longest: int = 400) -> st.SearchStrategy[list[int]]:
-    """Places to cut at; those past the end cut nothing off."""
+    """Draws places to cut at; those past the end cut nothing off."""
     return st.lists(st.integers(0, longest), max_size=12)

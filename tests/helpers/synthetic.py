@@ -23,7 +23,7 @@ _ggml.ggml_quantize_chunk.restype = ctypes.c_size_t
 
 
 def quantise(x: np.ndarray, kind: Type) -> np.ndarray:
-    """Rows of x as blocks of `kind`: uint8 [..., bytes of a row]."""
+    """Returns rows of x as blocks of `kind`: uint8 [..., bytes of a row]."""
     rows, columns = int(np.prod(x.shape[:-1])), x.shape[-1]
     block, size = gguf.GGML_QUANT_SIZES[kind]
     out = np.empty((rows, columns // block * size), np.uint8)
@@ -42,7 +42,7 @@ def quantise(x: np.ndarray, kind: Type) -> np.ndarray:
 
 
 class _Writer:
-    """Random tensors by role; `as_f32` writes the values that the quantised tensors stand for."""
+    """Makes random tensors by role; `as_f32` writes the values that the quantised tensors stand for."""
 
     def __init__(self, path: Path, experts: Type, dense: Type, as_f32: bool) -> None:
         self.file = gguf.GGUFWriter(path, "deepseek4")
@@ -141,7 +141,7 @@ def write_target(
     as_f32: bool = False,
     tokenizer: Mapping[str, Any] | None = None,
 ) -> Path:
-    """A random target; with `as_f32` the same values in F32. Without a tokenizer it takes ids alone."""
+    """Writes a random target; with `as_f32` the same values in F32. Without a tokenizer it takes ids alone."""
     w = _Writer(path, experts, dense, as_f32)
     _hyperparameters(w.file)
     vocab = VOCAB

@@ -14,6 +14,8 @@ from gguf import GGUFValueType as V
 from ds4py import _native
 from ds4py.errors import FormatError
 
+pytestmark = pytest.mark.fast
+
 C2, B = "deepseek4.dspark.", "deepseek4-dflash-draft.dflash."
 SCALARS = {f"{C2}target_layer_ids.{i}": u32(tap) for i, tap in enumerate(TAPS)}
 # How else the same can be said: contract, keys that go, keys that come.

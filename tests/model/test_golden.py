@@ -12,7 +12,7 @@ from paths import GOLDEN
 
 from ds4py import Engine, Sampling, Session
 
-pytestmark = pytest.mark.on_device
+pytestmark = [pytest.mark.fast, pytest.mark.on_device]
 
 CHUNKS = (1, 7, 64, 37)
 F32_BOUND = {"tiny": 2e-4 * ROUNDING, "hard": 3e-4 * ROUNDING}

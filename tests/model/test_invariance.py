@@ -74,9 +74,11 @@ def test_greedy_speculation_is_plain_decoding(folder: Path) -> None:
         for _ in range(8):
             prompt = rng.integers(3, 500, rng.integers(4, 20)).tolist()
             texts = []
-            for width in range(6):
+            for draft_length in range(6):
                 session.rewind(0)
-                texts.append(ids_of(list(session.generate(prompt, max_tokens=24, sampling=GREEDY, width=width))))
+                texts.append(
+                    ids_of(list(session.generate(prompt, max_tokens=24, sampling=GREEDY, draft_length=draft_length)))
+                )
             assert all(text == texts[0] for text in texts)
 
 

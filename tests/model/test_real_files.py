@@ -46,7 +46,9 @@ def test_the_drafter_drafts(session: Session) -> None:
 def test_every_token_is_the_targets_choice(session: Session) -> None:
     """Greedy speculative text, then the same tokens through the target alone."""
     session.rewind(0)
-    tokens = ids_of(list(session.generate(PROMPT, max_tokens=NEW_TOKENS, sampling=GREEDY, draft="dspark", width=15)))
+    tokens = ids_of(
+        list(session.generate(PROMPT, max_tokens=NEW_TOKENS, sampling=GREEDY, draft="dspark", draft_length=15))
+    )
     assert session.stats.speculation.accepted > 0
     session.rewind(0)
     session.prefill(session.tokenizer.encode(PROMPT))

@@ -12,7 +12,7 @@
 #include "machine_tree.h"
 
 using namespace ds4::machine;
-using ds4::backend::share;
+using ds4::backend::threads_of_session;
 using ds4::backend::Workers;
 using test::MachineTree;
 
@@ -83,11 +83,11 @@ CASE(cores_that_others_leave) {
 }
 
 CASE(sessions_share_what_is_free) {
-    CHECK(share(4, 4, 8) == 4);
-    CHECK(share(4, 8, 8) == 4);
-    CHECK(share(8, 16, 8) == 4);
-    CHECK(share(8, 8, 3) == 3);
-    CHECK(share(2, 10, 4) == 1);
+    CHECK(threads_of_session(4, 4, 8) == 4);
+    CHECK(threads_of_session(4, 8, 8) == 4);
+    CHECK(threads_of_session(8, 16, 8) == 4);
+    CHECK(threads_of_session(8, 8, 3) == 3);
+    CHECK(threads_of_session(2, 10, 4) == 1);
 }
 
 CASE(threads_that_were_asked_for_all_compute) {
@@ -102,7 +102,7 @@ CASE(threads_that_were_asked_for_all_compute) {
 CASE(threads_step_back_while_others_compute) {
     MachineTree tree;
     tree.write("proc/stat", busy_for(0));
-    Load load({{{0, 0, {{0, 0}, {1, 1}}}}}, tree.root());
+    CpuLoad load({{{0, 0, {{0, 0}, {1, 1}}}}}, tree.root());
     Counting graph;
     Workers workers(graph.cpu.get(), {2, {}, &load});
     CHECK(graph.run(workers) == 2);

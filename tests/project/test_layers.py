@@ -1,89 +1,118 @@
-"""The arrows of docs/design.md: what a folder may know of the others, and that the page has every folder."""
+"""The arrows of docs/design.md: what each room knows of the others, and that the page names every folder."""
 
 from __future__ import annotations
 
-import ast
 import re
 
+import import_graph
+import include_graph
 import pytest
-from paths import ROOT
+from paths import ROOT, TESTS
 
-SRC = "native/src/"
-KNOWS = {  # folders of native/src beside one's own
+pytestmark = pytest.mark.fast
+
+NATIVE = {
+    "include": set(),
     "machine": set(),
-    "backend": {"machine"},
-    "weights": {"backend", "gguf", "machine", "model"},
     "formats": set(),
-    "gguf": set(),
-    "sampling": set(),
-    "speculation": {"sampling"},
-    "ops": set(),
+    "kernels/cpu": set(),
+    "gguf": {"include", "kernels/cpu"},
+    "kernels": {"include"},
+    "sampling": {"include"},
+    "acceptance": {"include", "sampling"},
+    "backend": {"include", "machine"},
     "model": {"gguf"},
-    "drafter": {"gguf", "machine", "model", "weights"},
+    "weights": {"backend", "gguf", "include", "kernels/cpu", "machine", "model"},
+    "drafter": {"gguf", "include", "machine", "model", "weights"},
+    "ops": {"include", "kernels", "kernels/cpu"},
     "state": {"drafter", "model"},
-    "graph": {"drafter", "model", "ops", "state", "weights"},
-    "session": {"backend", "drafter", "graph", "machine", "model", "ops", "state", "weights"},
+    "graph": {"drafter", "include", "model", "ops", "state", "weights"},
+    "session": {"backend", "drafter", "graph", "include", "kernels", "machine", "model", "ops", "state", "weights"},
+    "c": {"drafter", "include", "model"},
+    "bindings": {"backend", "drafter", "formats", "gguf", "include", "kernels/cpu", "machine", "model", "weights"},
 }
-TOP = {"server", "cli", "doctor", "profile"}
-ABOVE = {  # parts of ds4py that these must not import, types apart
-    "sampling": {"runtime", "generation", "prefix_cache", "speculative", "chat", "grammar", *TOP},
-    "tokenizer": {"runtime", "generation", "prefix_cache", "speculative", "chat", "grammar", *TOP},
-    "chat": {"runtime", "generation", "prefix_cache", "speculative", "grammar", *TOP},
-    "grammar": {"runtime", "generation", "prefix_cache", "speculative", *TOP},
-    "prefix_cache": {"runtime", "generation", "speculative", "chat", "grammar", *TOP},
-    "speculative": {"runtime", "generation", *TOP},
-    "memory": {"runtime", "generation", "prefix_cache", "speculative", "chat", "grammar", *TOP},
-    "generation": {"runtime", *TOP},
-    "console": {"runtime", "generation", "prefix_cache", "speculative", "chat", "grammar", *TOP},
-    "runtime": TOP,
-    "profile": {"server", "cli", "doctor"},
-    "doctor": {"server", "cli", "profile"},
-    "server": {"cli", "doctor", "profile"},
+"""Rooms of the native sources, lowest first, with the rooms whose headers each may include."""
+
+PYTHON = {
+    "_native": set(),
+    "data": set(),
+    "libraries": set(),
+    "deprecated": set(),
+    "errors": {"_native"},
+    "tokenizer": {"errors"},
+    "sampling": {"_native", "errors"},
+    "memory": {"_native", "errors"},
+    "console": {"errors"},
+    "chat": {"errors"},
+    "grammar": {"chat", "errors", "tokenizer"},
+    "speculative": {"_native", "deprecated", "errors", "grammar", "sampling"},
+    "generation": {"chat", "errors", "grammar", "sampling", "speculative", "tokenizer"},
+    "prefix_cache": {"_native", "errors", "generation"},
+    "runtime": {
+        *("_native", "chat", "data", "errors", "generation", "grammar", "memory", "prefix_cache", "sampling"),
+        *("speculative", "tokenizer"),
+    },
+    "profile": {"errors", "runtime", "speculative"},
+    "doctor": {"_native", "data", "errors", "memory", "runtime"},
+    "server": {"chat", "errors", "generation", "grammar", "runtime", "sampling", "speculative", "tokenizer"},
+    "cli": {
+        *("_native", "chat", "console", "doctor", "errors", "generation", "memory", "prefix_cache", "profile"),
+        *("runtime", "sampling", "server", "speculative", "tokenizer"),
+    },
+    "converter": {"_native", "console", "errors", "tokenizer"},
+    "__main__": {"cli"},
 }
+"""Rooms of `ds4py`, lowest first, with the rooms that each may import."""
 
 
-def included(folder: str) -> set[str]:
-    """Folders of native/src whose headers are included."""
-    files = [file for file in (ROOT / folder).rglob("*") if file.suffix in (".h", ".cpp", ".cuh", ".cu", ".mm", ".hip")]
-    assert files
+@pytest.mark.parametrize("known", [NATIVE, PYTHON], ids=["native", "python"])
+def test_arrows_run_one_way(known: dict[str, set[str]]) -> None:
+    order = list(known)
+    assert {room: below for room, below in known.items() if not below <= set(order[: order.index(room)])} == {}
+
+
+@pytest.mark.parametrize("room", include_graph.room_graph())
+def test_native_rooms_know_those_below(room: str) -> None:
+    assert include_graph.room_graph()[room] - NATIVE[room] == set()
+
+
+@pytest.mark.parametrize("room", import_graph.room_graph())
+def test_python_rooms_know_those_below(room: str) -> None:
+    assert import_graph.room_graph()[room] - PYTHON[room] == set()
+
+
+def test_no_arrow_is_allowed_that_nobody_needs() -> None:
+    for graph, known in ((include_graph.room_graph(), NATIVE), (import_graph.room_graph(), PYTHON)):
+        assert {room: below - graph.get(room, set()) for room, below in known.items() if below - graph[room]} == {}
+
+
+def test_python_modules_have_no_circles() -> None:
+    assert import_graph.circles(import_graph.module_graph()) == []
+
+
+def test_native_headers_have_no_circles() -> None:
+    assert import_graph.circles(include_graph.header_graph()) == []
+
+
+def test_helpers_of_tests_import_no_tests() -> None:
+    files = [*(TESTS / "helpers").glob("*.py"), TESTS / "conftest.py"]
     text = "\n".join(file.read_text(encoding="utf-8") for file in files)
-    return {name.split("/")[0] for name in re.findall(r'#include "([^"]+)/', text)} & set(KNOWS)
+    assert re.findall(r"^\s*(?:from|import) (?:tests\b|test_\w+).*", text, re.MULTILINE) == []
 
 
-def imported(package: str) -> set[str]:
-    """Parts of ds4py that are imported when a program runs."""
-    found: set[str] = set()
-    for file in (ROOT / "ds4py" / package).rglob("*.py"):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        typing = {id(node) for each in ast.walk(tree) if is_for_types(each) for node in ast.walk(each)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and id(node) not in typing and (node.module or "").startswith("ds4py."):
-                found.add(str(node.module).split(".")[1])
-    return found - {package}
+def test_a_circle_is_found() -> None:
+    assert import_graph.circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
 
 
-def is_for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-
-
-@pytest.mark.parametrize("folder", KNOWS)
-def test_native_folders_know_those_below(folder: str) -> None:
-    assert included(SRC + folder) <= KNOWS[folder] | {folder}
-
-
-def test_kernels_know_no_model() -> None:
-    assert included("native/kernels") == set()
-
-
-@pytest.mark.parametrize("package", ABOVE)
-def test_python_packages_know_those_below(package: str) -> None:
-    assert imported(package) & ABOVE[package] == set()
+def test_an_exported_name_is_its_modules() -> None:
+    assert import_graph.defining("ds4py", "Session").startswith("ds4py.runtime.")
+    assert import_graph.defining("ds4py", "chat") == "ds4py.chat"
 
 
 def test_the_design_names_every_folder() -> None:
-    layout = (ROOT / "docs" / "design.md").read_text(encoding="utf-8").split("\n## ")[2]
+    layout = (ROOT / "docs" / "design.md").read_text(encoding="utf-8").split("\n## Rooms\n")[1].split("\n## ")[0]
     named = set(re.findall(r"`([\w/]+)`", layout))
-    inside = [child for part in ("native/src", "native/kernels", "ds4py", "tests") for child in (ROOT / part).iterdir()]
+    inside = [child for part in ("native/src", "native/kernels", "ds4py") for child in (ROOT / part).iterdir()]
     folders = [child for child in inside if child.is_dir()] + [child.parent for child in ROOT.glob("*/*.py")]
     wanted = {str(folder.relative_to(ROOT)) for folder in folders if any(folder.glob("*.*"))}
     assert {folder for folder in wanted if not folder.endswith("__pycache__")} - named == set()

@@ -11,6 +11,8 @@ import pytest
 import ds4py
 from ds4py.libraries import ADVICE, explain
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("library", "fix"),
@@ -40,7 +42,12 @@ def test_the_import_says_it(tmp_path: Path) -> None:
     (package / "_native.py").write_text("raise ImportError('libcuda.so.1: cannot open shared object file')\n")
     environment = {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-S", "-c", "import ds4py"], capture_output=True, text=True, env=environment, cwd=tmp_path
+        [sys.executable, "-S", "-c", "import ds4py"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        timeout=60,
     )
     last = done.stderr.strip().splitlines()[-1]
     assert done.returncode == 1 and last.startswith("ImportError: libcuda.so.1") and ADVICE["libcuda.so"][3:] in last

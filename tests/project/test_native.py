@@ -20,6 +20,7 @@ from paths import ROOT
 
 SOURCES = ROOT / "tests" / "native"
 BUILD = ROOT / "build" / "native-tests"
+BUILD_SECONDS = 840.0
 TARGETS = ("ds4_tests", "ds4_c_test", "ds4_loop")
 
 
@@ -38,7 +39,7 @@ def tool(name: str) -> str:
 
 
 def run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_SECONDS)
     if done.returncode:
         tail = (done.stdout + done.stderr)[-8000:]
         pytest.fail(f"{' '.join(command)} ended with {done.returncode}:\n{tail}", pytrace=False)
@@ -63,20 +64,21 @@ def binary() -> Path:
     return BUILD / "tests" / "native" / ("ds4_tests.exe" if os.name == "nt" else "ds4_tests")
 
 
+@pytest.mark.timeout(900)  # it may be the one that builds
 def test_every_case_is_run(binary: Path) -> None:
-    listed = subprocess.run([binary, "--list"], capture_output=True, text=True, check=True).stdout.split()
+    listed = subprocess.run([binary, "--list"], capture_output=True, text=True, check=True, timeout=60).stdout.split()
     assert sorted(listed) == sorted(cases_in_sources())
 
 
 def test_an_unknown_case_is_not_a_success(binary: Path) -> None:
-    done = subprocess.run([binary, "no_such_case"], capture_output=True, text=True)
+    done = subprocess.run([binary, "no_such_case"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "no_such_case" in done.stdout
 
 
 @pytest.mark.parametrize("case", cases_in_sources())
 def test_case(binary: Path, case: str) -> None:
-    done = subprocess.run([binary, case], capture_output=True, text=True)
+    done = subprocess.run([binary, case], capture_output=True, text=True, timeout=240)
     if done.returncode:
         pytest.fail(f"exit {done.returncode}\n{done.stdout}{done.stderr}", pytrace=False)
 
@@ -88,7 +90,7 @@ def test_a_c_program_drafts_verifies_and_commits(binary: Path, tmp_path: Path) -
 
 
 def test_the_bench_of_pythons_overhead_generates_the_same_on_both_sides(binary: Path) -> None:
-    """It refuses other tokens or cycles, and prints a line for each width and temperature."""
+    """It refuses other tokens or cycles, and prints a line for each draft length and temperature."""
     program = binary.parents[2] / "bench" / "native" / ("ds4_loop" + binary.suffix)
     command = [sys.executable, ROOT / "bench" / "overhead.py", "--loop", program, "--rounds", "2", "-n", "12"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

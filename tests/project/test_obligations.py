@@ -11,6 +11,8 @@ from typing import NamedTuple
 import pytest
 from paths import ROOT, TESTS
 
+pytestmark = pytest.mark.fast
+
 PAGE = TESTS / "obligations.md"
 LAST = {"S0": 67, "S1": 77, "S3": 38, "S4": 46}
 POINTS = 27

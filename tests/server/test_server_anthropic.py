@@ -7,11 +7,13 @@ from typing import Any
 
 import anthropic
 import pytest
-from fake_engine import FakeEngine, renewed
-from serving import Live, live
+from fake_engine import FakeEngine
+from serving import Live
 
 from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.errors import BackendError
+
+pytestmark = pytest.mark.fast
 
 HI: list[Any] = [{"role": "user", "content": "Hi"}]
 PARTS = (
@@ -28,20 +30,8 @@ WEATHER: Any = {"name": "weather", "description": "Of a city", "input_schema": {
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Live]:
-    with live(FakeEngine()) as running:
-        yield running
-
-
-@pytest.fixture
-def engine(server: Live) -> FakeEngine:
-    """The server's engine, as new."""
-    return renewed(server.service.engine)
-
-
-@pytest.fixture(scope="module")
 def client(server: Live) -> Iterator[anthropic.Anthropic]:
-    with anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, timeout=20) as made:
+    with anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, timeout=60) as made:
         yield made
 
 

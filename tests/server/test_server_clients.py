@@ -86,7 +86,7 @@ def test_whoever_does_not_read_is_dropped(server: Live, engine: FakeEngine) -> N
 def test_whoever_reads_slowly_gets_everything(server: Live, engine: FakeEngine) -> None:
     engine.parts = LONG[:3000]
     body = {"messages": [{"role": "user", "content": "Hi"}], "stream": True}
-    with httpx.stream("POST", server.url + CHAT, json=body, timeout=20) as answer:
+    with httpx.stream("POST", server.url + CHAT, json=body, timeout=60) as answer:
         time.sleep(0.2)
         data = [line.removeprefix("data: ") for line in answer.iter_lines() if line.startswith("data: {")]
     texts = [json.loads(each)["choices"][0]["delta"].get("content") or "" for each in data]
@@ -129,7 +129,7 @@ def test_a_client_with_many_requests_does_not_starve_another(server: Live, engin
 @pytest.mark.parametrize("stream", [False, True])
 def test_stopping_cancels_what_runs(stream: bool) -> None:
     engine = FakeEngine()
-    with live(engine, parallel=1, stalled_seconds=20) as server:
+    with live(engine, parallel=1, stalled_seconds=60) as server:
         engine.prefill.clear()
         found: list[Any] = []
         body = {"messages": [{"role": "user", "content": "Hi"}], "stream": stream}
@@ -140,7 +140,7 @@ def test_stopping_cancels_what_runs(stream: bool) -> None:
         stopping = time.monotonic()
     for thread in threads:
         thread.join(10)
-    assert time.monotonic() - stopping < 3
+    assert time.monotonic() - stopping < 15  # and not until they are taken for stalled
     assert not engine.running
     assert [each.status_code for each in found] == [200 if stream else 503] * 2
     assert all("the server is stopping" in each.text for each in found)

@@ -36,7 +36,7 @@ NAME = "DS4 tiny"
 @pytest.fixture(scope="module")
 def server() -> Iterator[Live]:
     engine = ds4py.Engine(device="cpu")
-    with live(engine, drafting={"draft": "dspark", "width": 3}) as running:
+    with live(engine, drafting={"draft": "dspark", "draft_length": 3}) as running:
         yield running
 
 

@@ -93,13 +93,13 @@ class TestSize:
     def test_a_body_that_does_not_tell_its_length(self, small: Live) -> None:
         headers = {"content-type": "application/json"}
         pieces = iter([b'{"messages": "', b"x" * 150, b"x" * 150, b'"}'])
-        answer = httpx.post(small.url + CHAT, content=pieces, headers=headers, timeout=20)
+        answer = httpx.post(small.url + CHAT, content=pieces, headers=headers, timeout=60)
         assert answer.status_code == 413
 
 
 @pytest.fixture(scope="module")
 def impatient() -> Iterator[Live]:
-    with live(FakeEngine(delay=0.3), sending_seconds=0.2) as running:
+    with live(FakeEngine(delay=0.6), sending_seconds=0.5) as running:
         yield running
 
 
@@ -122,17 +122,17 @@ class TestSlowClients:
             answer = b""
             while received := client.recv(4096):
                 answer += received
-        assert answer.startswith(b"HTTP/1.1 408 ") and b"the body has not arrived within 0.2 s" in answer
+        assert answer.startswith(b"HTTP/1.1 408 ") and b"the body has not arrived within 0.5 s" in answer
 
     def test_an_answer_may_take_longer(self, impatient: Live) -> None:
-        with httpx.Client(timeout=5) as client:
+        with httpx.Client(timeout=60) as client:
             for _ in range(2):
                 assert client.post(impatient.url + CHAT, json=HI).status_code == 200
 
 
 def connected(server: Live) -> socket.socket:
     host, port = server.url.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), timeout=3)
+    return socket.create_connection((host, int(port)), timeout=60)
 
 
 def test_a_full_queue() -> None:
@@ -149,7 +149,7 @@ def test_a_full_queue() -> None:
         assert server.get("/metrics").text.count("ds4py_queue_length 1.0") == 1
         engine.prefill.set()
         for thread in threads:
-            thread.join()
+            thread.join(60)
         until(lambda: server.idle)
 
 

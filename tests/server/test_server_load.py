@@ -29,7 +29,7 @@ def test_a_load() -> None:
     assert report.finished + report.cut == 80 and report.cut > 15
     assert again == [each.text for each in alone]
     assert report.growth < 20 << 20  # a session that is lost takes as much
-    assert report.p95 < 10
+    assert report.p95 < 60
 
 
 def test_a_plan_is_for_all_clients() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import openai
 import pytest
-from fake_engine import FakeEngine, renewed
-from serving import Live, live
+from fake_engine import FakeEngine
+from serving import Live
 
 from ds4py import ChatPiece
 from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
@@ -16,6 +16,8 @@ from ds4py.errors import BackendError, RequestError
 from ds4py.sampling.logprobs import TokenLogprobs
 from ds4py.server.openai.response_answer import ResponseAnswer
 from ds4py.server.openai.responses import ResponseRequest
+
+pytestmark = pytest.mark.fast
 
 HI: list[Any] = [{"role": "user", "content": "Hi"}]
 CALL = (
@@ -35,20 +37,8 @@ WEATHER: Any = {
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Live]:
-    with live(FakeEngine()) as running:
-        yield running
-
-
-@pytest.fixture
-def engine(server: Live) -> FakeEngine:
-    """The server's engine, as new."""
-    return renewed(server.service.engine)
-
-
-@pytest.fixture(scope="module")
 def client(server: Live) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0, timeout=20) as made:
+    with openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0, timeout=60) as made:
         yield made
 
 

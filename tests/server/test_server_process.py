@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from reading import read_until
 from serving import until
 
 ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "always", "PYTHONDEVMODE": "1"}
@@ -39,26 +40,24 @@ def serve(*flags: str) -> Iterator[subprocess.Popen[str]]:
 def url_of(process: subprocess.Popen[str]) -> str:
     """Where it is, once it is ready."""
     assert process.stderr is not None
-    for line in process.stderr:
-        if found := re.search(r"ready: (http://\S+)", line):
-            return found[1]
-    raise AssertionError("it ended before it was ready")
+    said = read_until(process.stderr.fileno(), rb"ready: http://\S+\s")
+    return re.findall(r"ready: (http://\S+)", said.decode())[0]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_life(how: signal.Signals) -> None:
-    with serve("--port", "0", "--alias", "tiny", "--width", "2", "--parallel", "5") as process:
+    with serve("--port", "0", "--alias", "tiny", "--draft-length", "2", "--parallel", "5") as process:
         url = url_of(process)
         assert url.startswith("http://127.0.0.1:")
-        client = openai.OpenAI(base_url=url + "/v1", api_key="none", max_retries=0, timeout=20)
+        client = openai.OpenAI(base_url=url + "/v1", api_key="none", max_retries=0, timeout=60)
         answer = client.completions.create(model="tiny", prompt="def quicksort(", max_tokens=8, temperature=0)
         assert answer.usage and answer.usage.completion_tokens == 8
-        running = threading.Thread(target=lambda: httpx.post(url + "/v1/completions", json={"prompt": "x"}, timeout=20))
+        running = threading.Thread(target=lambda: httpx.post(url + "/v1/completions", json={"prompt": "x"}, timeout=60))
         running.start()
         until(lambda: "ds4py_running 1.0" in httpx.get(url + "/metrics").text)
         process.send_signal(how)
-        out, err = process.communicate(timeout=20)
-        running.join(20)
+        out, err = process.communicate(timeout=60)
+        running.join(60)
     assert process.returncode == 0
     assert out == ""
     assert "Traceback" not in err and "Warning" not in err and "ERROR" not in err
@@ -68,9 +67,9 @@ def test_a_prompt_outlives_the_process(tmp_path: Path) -> None:
     def ask() -> dict[str, Any]:
         with serve("--port", "0", "--cache-dir", str(tmp_path), "--draft", "off") as process:
             body = {"prompt": "def add(a, b):\n    " * 20, "max_tokens": 8, "temperature": 0}
-            answer = httpx.post(url_of(process) + "/v1/completions", json=body, timeout=20).json()
+            answer = httpx.post(url_of(process) + "/v1/completions", json=body, timeout=60).json()
             process.terminate()
-            process.communicate(timeout=20)
+            process.communicate(timeout=60)
         assert process.returncode == 0
         return answer  # type: ignore[no-any-return]
 
@@ -85,14 +84,14 @@ def test_a_port_that_is_taken() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         with serve("--port", str(other.getsockname()[1])) as process:
-            _, err = process.communicate(timeout=20)
+            _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert re.search(r"^ds4py: error: cannot listen on 127.0.0.1:\d+: the port is taken", err, re.MULTILINE)
 
 
 def test_a_model_that_is_none() -> None:
     with serve("--port", "0", "-m", __file__) as process:
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 3
     assert err.splitlines()[-1].startswith("ds4py: error: ")
 
@@ -108,14 +107,14 @@ def test_a_model_that_is_none() -> None:
 def test_paths_are_looked_at_before_it_listens(tmp_path: Path, flag: str, name: str, code: int, words: str) -> None:
     (tmp_path / "file").touch()
     with serve("--port", "0", flag, str(tmp_path / name)) as process:
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert re.fullmatch(f"ds4py: error: .*{words}.*\n", err)
 
 
 def test_a_context_beyond_the_models() -> None:
     with serve("--port", "0", "-c", "9999999") as process:
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "9999999" in err.splitlines()[-1]
 

@@ -10,6 +10,8 @@ from fake_engine import FakeEngine
 from fastapi.openapi.models import OpenAPI
 from serving import live
 
+pytestmark = pytest.mark.fast
+
 GENERATING = ("/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses")
 
 

@@ -10,6 +10,8 @@ import pytest
 from ds4py.server.errors import ApiError
 from ds4py.server.turns import Turns
 
+pytestmark = pytest.mark.fast
+
 
 def in_loop(test: Callable[[], object]) -> None:
     """Runs a test where there is an event loop."""

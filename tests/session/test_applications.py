@@ -47,18 +47,20 @@ def test_a_second_thread_between_native_calls_is_refused(prompted: Session) -> N
     class Slow:
         name = "slow"
 
-        def propose(self, session: Session, request: object, width: int) -> None:
+        def propose(self, session: Session, request: object, draft_length: int) -> None:
             for call in (lambda: session.prefill([5]), lambda: session.rewind(0), lambda: session.commit(0, 1)):
                 thread = threading.Thread(target=self.attempt, args=(call,))
                 thread.start()
-                thread.join()
+                thread.join(60)
 
         def attempt(self, call: object) -> None:
             with pytest.raises(ds4py.RequestError, match="already in a call") as caught:
                 call()  # type: ignore[operator]
             found.append(caught.value)
 
-    assert ids_of(list(prompted.generate(max_tokens=3, sampling=GREEDY, draft=Slow(), width=1))) == CONTINUATION[:3]
+    assert (
+        ids_of(list(prompted.generate(max_tokens=3, sampling=GREEDY, draft=Slow(), draft_length=1))) == CONTINUATION[:3]
+    )
     assert len(found) == 3
 
 
@@ -95,7 +97,7 @@ def test_what_is_left_open_ends_quietly() -> None:
     assert run("-W", "error", "-X", "dev", "-c", LEFT_OPEN) == ""
 
 
-@pytest.mark.parametrize("name", ["custom_width_policy", "custom_drafter"])
+@pytest.mark.parametrize("name", ["custom_draft_length_policy", "custom_drafter"])
 def test_examples_run(name: str) -> None:
     assert "tokens a cycle" in run(EXAMPLES / f"{name}.py")
 

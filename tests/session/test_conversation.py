@@ -12,20 +12,16 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from serving import until
 
 import ds4py
 from ds4py import ChatPiece, ChatStream, Engine, Sampling, grammar
 from ds4py.chat import Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart, encode_chat
 
+pytestmark = pytest.mark.fast
+
 GREEDY = Sampling(temperature=0)
 ASK = [{"role": "system", "content": "You are terse."}, {"role": "user", "content": "Write a JSON object."}]
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    """The pair in the package: it has the tokens of the chat layout."""
-    with Engine() as opened:
-        yield opened
 
 
 def text_of(pieces: list[ChatPiece]) -> str:
@@ -183,8 +179,10 @@ def test_a_cancelled_task_cancels_its_stream(engine: Engine) -> None:
             pass
 
     async def run() -> int:
-        task = asyncio.create_task(read(engine.complete([7] * 4000)))
-        await asyncio.sleep(0.1)
+        stream = engine.complete([7] * 4000)
+        task = asyncio.create_task(read(stream))
+        while not stream._reading.locked():
+            await asyncio.sleep(0.001)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -230,12 +228,11 @@ def test_reading_in_two_places_is_refused(engine: Engine) -> None:
     stream = engine.complete([7] * 4000)
     reader = threading.Thread(target=lambda: [*suppressed(stream)])
     reader.start()
-    while not stream._reading.locked():
-        time.sleep(0.01)
+    until(stream._reading.locked)
     with pytest.raises(ds4py.RequestError, match="being read already"):
         next(stream)
     stream.cancel()
-    reader.join()
+    reader.join(60)
 
 
 def suppressed(stream: ChatStream) -> Iterator[ChatPiece]:

@@ -20,7 +20,7 @@ def generate():
         begun.set()
 
 threading.Thread(target=generate, daemon=True).start()
-begun.wait()
+begun.wait(60)
 print("ending")
 """
 

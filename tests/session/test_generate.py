@@ -11,6 +11,8 @@ import ds4py
 from ds4py import Engine, Piece, Sampling
 from ds4py.generation.stopping import StopStrings
 
+pytestmark = pytest.mark.fast
+
 GREEDY = Sampling(temperature=0)
 PROMPT = "def quicksort("
 

@@ -40,19 +40,19 @@ def growth(work: Callable[[], None], times: int) -> int:
 
 def rejected(session: Session) -> None:
     """With a drafter whose later proposals never stand."""
-    list(session.generate(max_tokens=4, sampling=GREEDY, draft=oracle(2, 3), width=15))
+    list(session.generate(max_tokens=4, sampling=GREEDY, draft=oracle(2, 3), draft_length=15))
 
 
 def sampled(session: Session) -> None:
-    list(session.generate(max_tokens=4, sampling=Sampling(seed=1), draft="dspark", width=15))
+    list(session.generate(max_tokens=4, sampling=Sampling(seed=1), draft="dspark", draft_length=15))
 
 
 def abandoned(session: Session) -> None:
-    list(islice(session.generate(sampling=Sampling(seed=1), draft="dspark", width=15), 2))
+    list(islice(session.generate(sampling=Sampling(seed=1), draft="dspark", draft_length=15), 2))
 
 
 def cancelled(session: Session) -> None:
-    stream = session.generate(sampling=Sampling(seed=1), draft="dspark", width=15)
+    stream = session.generate(sampling=Sampling(seed=1), draft="dspark", draft_length=15)
     next(stream)
     session.cancel()
     with suppress(ds4py.Cancelled):
@@ -60,7 +60,7 @@ def cancelled(session: Session) -> None:
 
 
 def failing_draft(session: Session) -> None:
-    stream = session.generate(sampling=GREEDY, draft=ScriptedDrafter(lambda history: 1 // 0), width=15)
+    stream = session.generate(sampling=GREEDY, draft=ScriptedDrafter(lambda history: 1 // 0), draft_length=15)
     with suppress(ZeroDivisionError):
         list(stream)
 
@@ -68,7 +68,7 @@ def failing_draft(session: Session) -> None:
 def failing_acceptance(session: Session) -> None:
     """q has no finite mass, which shows after the verify."""
     damaged = Draft(np.array(CONTINUATION[1:4], np.int32), np.full((3, 512), np.nan, np.float32))
-    stream = session.generate(sampling=Sampling(seed=1), draft=ScriptedDrafter(lambda _: damaged), width=15)
+    stream = session.generate(sampling=Sampling(seed=1), draft=ScriptedDrafter(lambda _: damaged), draft_length=15)
     with suppress(ds4py.RequestError):
         list(stream)
 

@@ -10,6 +10,8 @@ import ds4py
 from ds4py import Engine, Piece, Sampling, Session, _native
 from ds4py.sampling.logprobs import TokenLogprobs, logprobs
 
+pytestmark = pytest.mark.fast
+
 GREEDY = Sampling(temperature=0)
 
 
@@ -52,10 +54,12 @@ def test_what_does_not_fit_is_refused() -> None:
         logprobs(logits, [1, 1], 0)
 
 
-@pytest.mark.parametrize(("right", "wrong", "width"), [(0, 0, 0), (15, 0, 4), (2, 3, 5), (15, 0, 15)])
-def test_they_are_the_target_s_at_every_width(prompted: Session, right: int, wrong: int, width: int) -> None:
-    draft = oracle(right, wrong) if width else "off"
-    pieces = list(prompted.generate(max_tokens=30, sampling=GREEDY, draft=draft, width=width, logprobs=3))
+@pytest.mark.parametrize(("right", "wrong", "draft_length"), [(0, 0, 0), (15, 0, 4), (2, 3, 5), (15, 0, 15)])
+def test_they_are_the_target_s_at_every_draft_length(
+    prompted: Session, right: int, wrong: int, draft_length: int
+) -> None:
+    draft = oracle(right, wrong) if draft_length else "off"
+    pieces = list(prompted.generate(max_tokens=30, sampling=GREEDY, draft=draft, draft_length=draft_length, logprobs=3))
     ids = ids_of(pieces)
     assert ids == CONTINUATION[:30]
     assert [len(piece.logprobs or ()) for piece in pieces] == [len(piece.tokens) for piece in pieces]
@@ -81,7 +85,7 @@ def test_they_end_where_the_text_does(prompted: Session) -> None:
     """A stop string or an end token in the middle of a block: one for each token that is given out, none after it."""
     text = prompted.tokenizer.decode(CONTINUATION[:8])
     stop = text[len(prompted.tokenizer.decode(CONTINUATION[:5])) :]
-    options = {"sampling": GREEDY, "draft": oracle(), "width": 15, "logprobs": 0}
+    options = {"sampling": GREEDY, "draft": oracle(), "draft_length": 15, "logprobs": 0}
     pieces = list(prompted.generate(stop=[stop], **options))  # type: ignore[arg-type]
     assert pieces[-1].finish_reason == "stop"
     assert [each.token for each in told(pieces)] == ids_of(pieces) == CONTINUATION[:8]

@@ -1,4 +1,4 @@
-"""Rejected rows leave nothing behind: every frontier, every number of accepted proposals (spec/dspark.md section 4.6).
+"""Rejected rows leave nothing behind: every frontier, every number of accepted proposals (docs/dspark.md section 4.6).
 
 The true continuation of a prompt is known, so a verify of it with a tail of junk accepts a chosen number of rows. Each
 row's logits are compared with one evaluation of the same tokens.

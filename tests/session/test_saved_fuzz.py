@@ -22,7 +22,7 @@ def saved(pair: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
     with pair.session(context=512) as session:
         session.prefill(PROMPT[:150], checkpoints=[70])
         session.save(path, checkpoints=[70])
-        going_on = ids_of(list(session.generate(max_tokens=6, sampling=GREEDY, draft="dspark", width=3)))
+        going_on = ids_of(list(session.generate(max_tokens=6, sampling=GREEDY, draft="dspark", draft_length=3)))
     yield path, path.read_bytes(), going_on
 
 
@@ -34,7 +34,7 @@ def continuation(engine: Engine, path: Path) -> list[int] | None:
         return None
     with session:
         assert session.tokens == PROMPT[:150]
-        return ids_of(list(session.generate(max_tokens=6, sampling=GREEDY, draft="dspark", width=3)))
+        return ids_of(list(session.generate(max_tokens=6, sampling=GREEDY, draft="dspark", draft_length=3)))
 
 
 def places(size: int) -> list[int]:

@@ -14,6 +14,8 @@ from ds4py.sampling.policy import Sampling
 from ds4py.speculative import accept
 from ds4py.speculative.reference import RULES, Uniforms
 
+pytestmark = pytest.mark.fast
+
 SEEDS = range(400)
 PLAIN = Sampling()
 GREEDY = Sampling(temperature=0)

@@ -13,6 +13,8 @@ from ds4py.speculative import Costs
 from ds4py.speculative.cost_store import CostStore
 from ds4py.speculative.costs import bucket_of
 
+pytestmark = pytest.mark.fast
+
 
 def learned(points: dict[int, float], depth: int = 0, draft: float | None = None) -> Costs:
     costs = Costs()
@@ -23,9 +25,9 @@ def learned(points: dict[int, float], depth: int = 0, draft: float | None = None
 
 
 def add(costs: Costs, points: dict[int, float], depth: int) -> None:
-    for width, seconds in points.items():
+    for draft_length, seconds in points.items():
         for _ in range(8):
-            costs.add_verify(depth, width, seconds)
+            costs.add_verify(depth, draft_length, seconds)
 
 
 def verify(costs: Costs, depth: int = 0, drafter: str | None = None) -> tuple[float, ...]:
@@ -50,7 +52,7 @@ def test_nothing_is_told_before_enough_is_known() -> None:
     costs.add_verify(0, 0, 0.1)
     assert costs.curve(0, None) is not None
     assert costs.curve(0, "dspark") is None  # its drafts are not known
-    assert costs.unknown(range(3)) == 2
+    assert costs.unmeasured(range(3)) == 2
 
 
 def test_costs_follow_a_machine_that_slows_down() -> None:
@@ -60,7 +62,7 @@ def test_costs_follow_a_machine_that_slows_down() -> None:
     assert verify(costs)[0] == 0.3
 
 
-def test_widths_between_are_on_a_line_and_those_beyond_go_on_steeply() -> None:
+def test_draft_lengths_between_are_on_a_line_and_those_beyond_go_on_steeply() -> None:
     curve = verify(learned({0: 1.0, 2: 2.0, 4: 2.2}))
     assert curve[:5] == pytest.approx((1.0, 1.5, 2.0, 2.1, 2.2))
     assert curve[6] == pytest.approx(3.2)
@@ -91,7 +93,7 @@ def test_a_depth_that_has_only_plain_steps_takes_the_rest_from_another() -> None
 def test_they_are_kept_and_refined() -> None:
     kept = Costs.from_dict(json.loads(json.dumps(learned({0: 1.0, 1: 1.5}, draft=0.4).as_dict())))
     assert verify(kept, 0, "dspark")[:2] == pytest.approx((1.0, 1.5))
-    assert kept.unknown(range(2)) is None
+    assert kept.unmeasured(range(2)) is None
     for _ in range(31):
         kept.add_verify(0, 0, 2.0)
     assert verify(kept)[0] == 2.0

@@ -25,7 +25,7 @@ from saved_state import visible_state
 
 from ds4py import _native
 
-pytestmark = pytest.mark.on_device
+pytestmark = [pytest.mark.fast, pytest.mark.on_device]
 
 F32_BOUND, F16_KV_BOUND, CONFIDENCE_BOUND = 1e-4 * ROUNDING, 5e-3 * min(ROUNDING, 4), 2e-4 * ROUNDING
 CONTEXTS, ANCHORS = golden()["contexts"], golden()["anchors"]

@@ -28,11 +28,11 @@ from gguf_tools import DRAFTER
 from reference_drafter import ReferenceDrafter
 
 from ds4py import _native
+from ds4py.constants import MAX_ROWS
 
 pytestmark = pytest.mark.on_device
 
-MOST_ROWS = 16  # of one verify
-CAPACITY = WINDOW + MOST_ROWS  # of the rings of features and of context keys
+CAPACITY = WINDOW + MAX_ROWS  # of the rings of features and of context keys
 LENGTH = 2 * CAPACITY + 9
 
 
@@ -61,10 +61,10 @@ def evaluated(session: _native.Session, end: int) -> None:
 
 
 def verified(session: _native.Session, end: int) -> None:
-    """Verifies of all widths, of which the first rows are right and committed."""
+    """Verifies of all draft lengths, of which the first rows are right and committed."""
     rng = np.random.default_rng(4)
     while session.position < end:
-        rows = int(rng.integers(1, MOST_ROWS + 1))
+        rows = int(rng.integers(1, MAX_ROWS + 1))
         right = prompt(min(session.position + int(rng.integers(1, rows + 1)), end))[session.position :]
         session.verify(np.concatenate([right, junk(prompt(rows - len(right)))]))
         session.commit(len(right))
@@ -87,7 +87,7 @@ def gone_back(session: _native.Session, end: int) -> None:
 
 
 def gone_back_to_the_end(session: _native.Session, end: int) -> None:
-    session.prefill(np.concatenate([prompt(end), junk(prompt(MOST_ROWS))]))
+    session.prefill(np.concatenate([prompt(end), junk(prompt(MAX_ROWS))]))
     session.draft(3)
     session.rewind(end)
 
@@ -122,7 +122,7 @@ def test_the_way_here_does_not_matter(way: Callable[[_native.Session, int], None
 
 
 @pytest.mark.parametrize("way", [one_by_one, verified, evaluated], ids=lambda way: way.__name__)
-@pytest.mark.parametrize("plain", [1, MOST_ROWS, MOST_ROWS + 1, WINDOW, CAPACITY, CAPACITY + 1, 90])
+@pytest.mark.parametrize("plain", [1, MAX_ROWS, MAX_ROWS + 1, WINDOW, CAPACITY, CAPACITY + 1, 90])
 def test_catching_up_after_steps_without_a_draft(way: Callable[[_native.Session, int], None], plain: int) -> None:
     session = open_session(prompt(20))
     session.draft(3)
@@ -145,7 +145,7 @@ def test_verified_rows_that_nobody_commits(length: int) -> None:
     session = open_session(prompt(length))
     before = draft(session, 3)
     for _ in range(3):
-        session.verify(junk(prompt(MOST_ROWS)))
+        session.verify(junk(prompt(MAX_ROWS)))
         assert_same(draft(session, 3), before, bound=0)
 
 

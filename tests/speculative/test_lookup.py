@@ -14,7 +14,7 @@ from ds4py import Engine, Sampling
 from ds4py.speculative import DraftRequest, PromptLookupDrafter
 from ds4py.speculative.lookup import Index
 
-pytestmark = pytest.mark.on_device
+pytestmark = [pytest.mark.fast, pytest.mark.on_device]
 
 GREEDY = Sampling(temperature=0)
 REQUEST = DraftRequest.of(GREEDY)
@@ -148,7 +148,7 @@ def test_text_is_that_of_plain_decoding(engine: Engine) -> None:
                 session.rewind(0)
                 session.prefill(ROUND * 9)
                 session.rewind(start)
-                pieces = session.generate(max_tokens=budget, sampling=GREEDY, draft=draft, width=15)
+                pieces = session.generate(max_tokens=budget, sampling=GREEDY, draft=draft, draft_length=15)
                 found.append([token for piece in pieces for token in piece.tokens])
             assert found[0] == found[1]
             accepted += session.stats.speculation.accepted

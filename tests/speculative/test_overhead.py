@@ -25,12 +25,14 @@ def session() -> Iterator[Session]:
         yield engine.session(context=512)
 
 
-def warm(session: Session, temperature: float, width: int) -> Iterator[Piece]:
+def warm(session: Session, temperature: float, draft_length: int) -> Iterator[Piece]:
     """A generation after its first cycles, which build graphs."""
     session.rewind(0)
     sampling = Sampling(temperature=temperature, seed=7)
-    draft: ds4py.speculative.Choice = "dspark" if width else "off"
-    pieces = session.generate("def quicksort(values):\n", sampling=sampling, draft=draft, width=width, max_tokens=400)
+    draft: ds4py.speculative.Choice = "dspark" if draft_length else "off"
+    pieces = session.generate(
+        "def quicksort(values):\n", sampling=sampling, draft=draft, draft_length=draft_length, max_tokens=400
+    )
     for _ in range(WARM):
         next(pieces)
     return pieces
@@ -54,9 +56,9 @@ def calls(pieces: Iterator[Piece]) -> float:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
-@pytest.mark.parametrize(("width", "most"), [(0, 125), (5, 250)])
-def test_a_cycle_calls_few_functions(session: Session, temperature: float, width: int, most: int) -> None:
-    assert calls(warm(session, temperature, width)) <= most
+@pytest.mark.parametrize(("draft_length", "most"), [(0, 125), (5, 250)])
+def test_a_cycle_calls_few_functions(session: Session, temperature: float, draft_length: int, most: int) -> None:
+    assert calls(warm(session, temperature, draft_length)) <= most
 
 
 def peak(pieces: Iterator[Piece]) -> int:

@@ -12,20 +12,20 @@ import pytest
 from chi_square import Law, bound, chi_square
 
 from ds4py import Sampling, Session, _native
+from ds4py.constants import MAX_DRAFT_LENGTH
 from ds4py.speculative import (
     Auto,
     Breaker,
     Confidence,
     Draft,
     Drafter,
+    DraftLengthPolicy,
     DSparkDrafter,
     Ewma,
     Fixed,
     ScriptedDrafter,
     Staged,
-    Width,
 )
-from ds4py.speculative.draft_length import MOST
 
 KEPT = 3  # tokens that the policy leaves at each step: 27 texts of three tokens
 POLICY = Sampling(temperature=2.0, top_k=KEPT)
@@ -91,7 +91,12 @@ def half_right(truth: Truth, start: int) -> Drafter:
 
 
 def texts(
-    session: Session, start: int, drafter: Drafter, rule: str, count: int, width: int | str | Width = MOST
+    session: Session,
+    start: int,
+    drafter: Drafter,
+    rule: str,
+    count: int,
+    draft_length: int | str | DraftLengthPolicy = MAX_DRAFT_LENGTH,
 ) -> Counter[tuple[int, ...]]:
     found: Counter[tuple[int, ...]] = Counter()
     for seed in range(count):
@@ -102,7 +107,7 @@ def texts(
             max_tokens=3,
             sampling=sampling,
             draft=drafter,
-            width=width,
+            draft_length=draft_length,
             accept=rule,  # type: ignore[arg-type]
         )
         found[tuple(itertools.chain.from_iterable(piece.tokens for piece in pieces))] += 1
@@ -125,15 +130,15 @@ def test_three_tokens_follow_the_targets_law(prompted: Session, rule: str) -> No
 
 
 @pytest.mark.parametrize(
-    "width",
+    "draft_length",
     [Auto(), Confidence(), Confidence([0.9, 0.7]), Ewma(), Staged(), Breaker(Fixed(2), 0.9, 2, 1)],
     ids=["auto", "confidence", "sure", "ewma", "staged", "breaker"],
 )
-def test_every_width_keeps_the_law(prompted: Session, width: Width) -> None:
+def test_every_draft_length_keeps_the_law(prompted: Session, draft_length: DraftLengthPolicy) -> None:
     start = prompted.position
     truth = Truth(prompted)
     law = truth.law()
-    statistic, freedom = chi_square(texts(prompted, start, half_right(truth, start), "token", 1000, width), law)
+    statistic, freedom = chi_square(texts(prompted, start, half_right(truth, start), "token", 1000, draft_length), law)
     assert statistic < bound(freedom)
 
 
@@ -146,5 +151,5 @@ def flattened(law: Law) -> Law:
 def test_three_tokens_of_the_models_own_drafter(prompted: Session) -> None:
     start = prompted.position
     law = Truth(prompted).law()
-    statistic, freedom = chi_square(texts(prompted, start, DSparkDrafter(shortlist=64), "token", 600), law)
+    statistic, freedom = chi_square(texts(prompted, start, DSparkDrafter(draft_vocab=64), "token", 600), law)
     assert statistic < bound(freedom)

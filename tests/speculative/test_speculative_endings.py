@@ -47,7 +47,7 @@ class TestEndings:
         found = []
         for draft in self.DRAFTS:
             prompted.rewind(len(PROMPT))
-            pieces = list(prompted.generate(sampling=GREEDY, draft=draft, width=15, **request))
+            pieces = list(prompted.generate(sampling=GREEDY, draft=draft, draft_length=15, **request))
             found.append(Outcome.of(prompted, pieces))
         assert all(each.same(found[0]) for each in found)
         return found[0]
@@ -86,18 +86,18 @@ class TestEndings:
         with pair.session(context=len(PROMPT) + room) as session:
             for draft in ("off", "dspark", "lookup", oracle()):
                 session.rewind(0)
-                pieces = list(session.generate(PROMPT, sampling=GREEDY, draft=draft, width=15))
+                pieces = list(session.generate(PROMPT, sampling=GREEDY, draft=draft, draft_length=15))
                 assert (ids_of(pieces), pieces[-1].finish_reason) == (CONTINUATION[:room], "length")
                 session.logits()
                 assert session.tokens == PROMPT + CONTINUATION[:room]
 
     @pytest.mark.parametrize("taken", [1, 2, 3])
     def test_an_abandoned_iterator_keeps_what_it_gave(self, prompted: Session, taken: int) -> None:
-        stream = prompted.generate(sampling=GREEDY, draft=oracle(), width=3)
+        stream = prompted.generate(sampling=GREEDY, draft=oracle(), draft_length=3)
         first = ids_of([next(stream) for _ in range(taken)])
         stream.close()
         assert [*prompted.tokens, prompted.anchor] == PROMPT + first
-        rest = ids_of(list(prompted.generate(max_tokens=20, sampling=GREEDY, draft="dspark", width=15)))
+        rest = ids_of(list(prompted.generate(max_tokens=20, sampling=GREEDY, draft="dspark", draft_length=15)))
         assert first + rest == CONTINUATION[: len(first) + 20]
 
     def test_text_is_the_decode_of_the_ids(self, prompted: Session) -> None:
@@ -109,7 +109,9 @@ class TestEndings:
             plain = ids_of(list(prompted.generate(max_tokens=40, sampling=policy, draft="off")))
             prompted.rewind(len(PROMPT))
             repeat = ScriptedDrafter(lambda history, ids=plain: ids[len(history) - len(PROMPT) :][:5])
-            pieces = list(prompted.generate(max_tokens=40, sampling=policy, draft=repeat, width=15, accept="match"))
+            pieces = list(
+                prompted.generate(max_tokens=40, sampling=policy, draft=repeat, draft_length=15, accept="match")
+            )
             assert text_of(pieces) == prompted.tokenizer.decode(ids_of(pieces))
             broken += any(text_of([piece]) != prompted.tokenizer.decode(piece.tokens) for piece in pieces)
         assert broken > 3
@@ -119,12 +121,12 @@ class TestInterruptions:
     def finish(self, session: Session, given: list[int]) -> None:
         """The state is as after the last piece: it goes on from there as if nothing had been."""
         assert session.history().tolist() == PROMPT + given
-        rest = ids_of(list(session.generate(max_tokens=12, sampling=GREEDY, draft="dspark", width=15)))
+        rest = ids_of(list(session.generate(max_tokens=12, sampling=GREEDY, draft="dspark", draft_length=15)))
         assert given + rest == CONTINUATION[: len(given) + 12]
 
     @pytest.mark.parametrize("draft", ["off", "dspark", "lookup"])
     def test_cancel_between_pieces(self, prompted: Session, draft: str) -> None:
-        stream = prompted.generate(sampling=GREEDY, draft=draft, width=15)
+        stream = prompted.generate(sampling=GREEDY, draft=draft, draft_length=15)
         given = ids_of([next(stream) for _ in range(4)])
         prompted.cancel()
         with pytest.raises(ds4py.Cancelled):
@@ -141,7 +143,7 @@ class TestInterruptions:
         with pytest.raises(ds4py.Cancelled):
             given.extend(
                 token
-                for piece in prompted.generate(sampling=GREEDY, draft=ScriptedDrafter(script), width=15)
+                for piece in prompted.generate(sampling=GREEDY, draft=ScriptedDrafter(script), draft_length=15)
                 for token in piece.tokens
             )
         self.finish(prompted, CONTINUATION[:9])
@@ -153,7 +155,7 @@ class TestInterruptions:
                 raise error
             return CONTINUATION[1:4]
 
-        stream = prompted.generate(sampling=GREEDY, draft=ScriptedDrafter(script), width=15)
+        stream = prompted.generate(sampling=GREEDY, draft=ScriptedDrafter(script), draft_length=15)
         given = ids_of([next(stream), next(stream)])
         with pytest.raises(error):
             next(stream)
@@ -168,7 +170,9 @@ class TestInterruptions:
         ],
     )
     def test_a_drafter_that_makes_no_sense(self, prompted: Session, proposals: object) -> None:
-        stream = prompted.generate(sampling=Sampling(seed=1), draft=ScriptedDrafter(lambda _: proposals), width=15)
+        stream = prompted.generate(
+            sampling=Sampling(seed=1), draft=ScriptedDrafter(lambda _: proposals), draft_length=15
+        )
         given = ids_of([next(stream)])
         with pytest.raises(ds4py.RequestError):
             next(stream)
@@ -188,7 +192,7 @@ class TestInterruptions:
         given: list[int] = []
         with monkeypatch.context() as patch, pytest.raises(ds4py.BackendError, match="is gone"):
             patch.setattr(where, name, step)
-            for piece in prompted.generate(sampling=GREEDY, draft="dspark", width=15):
+            for piece in prompted.generate(sampling=GREEDY, draft="dspark", draft_length=15):
                 given += piece.tokens
         assert bool(given) == (name != "sample")
         self.finish(prompted, given)
@@ -202,7 +206,7 @@ class TestInterruptions:
             prompted._state = Interrupted(native, name, count)
             given: list[int] = []
             try:
-                for piece in prompted.generate(max_tokens=9, sampling=GREEDY, draft="dspark", width=15):
+                for piece in prompted.generate(max_tokens=9, sampling=GREEDY, draft="dspark", draft_length=15):
                     given += piece.tokens
                 prompted.prefill(CONTINUATION[9:10])
                 prompted.rewind(len(PROMPT) + 5)
@@ -216,7 +220,7 @@ class TestInterruptions:
             assert history == (PROMPT + CONTINUATION)[: len(history)]
             if name not in ("commit", "prefill", "rewind"):
                 assert history == PROMPT + given
-            rest = ids_of(list(prompted.generate(max_tokens=12, sampling=GREEDY, draft="dspark", width=15)))
+            rest = ids_of(list(prompted.generate(max_tokens=12, sampling=GREEDY, draft="dspark", draft_length=15)))
             assert history + rest == (PROMPT + CONTINUATION)[: len(history) + 12]
 
 
@@ -245,7 +249,7 @@ class TestSaving:
     @pytest.mark.parametrize("drafter", [DRAFTER, None])
     def test_in_the_middle_of_a_generation(self, prompted: Session, tmp_path: Path, drafter: Path | None) -> None:
         """The text goes on in both, also in a session that decodes plainly."""
-        stream = prompted.generate(sampling=GREEDY, draft="dspark", width=15)
+        stream = prompted.generate(sampling=GREEDY, draft="dspark", draft_length=15)
         given = ids_of([next(stream) for _ in range(5)])
         prompted.save(tmp_path / "state")
         rest = ids_of([next(stream) for _ in range(9)])

@@ -13,23 +13,33 @@ from paths import GOLDEN
 
 import ds4py
 from ds4py import Engine, Sampling, Session, _native
-from ds4py.speculative import Costs, Draft, DraftRequest, DSparkDrafter, Fixed, Loop, Offer, ScriptedDrafter, Width
+from ds4py.speculative import (
+    Costs,
+    Draft,
+    DraftEstimate,
+    DraftLengthPolicy,
+    DraftRequest,
+    DSparkDrafter,
+    Fixed,
+    Loop,
+    ScriptedDrafter,
+)
 
 pytestmark = pytest.mark.on_device
 
 
 class TestRows:
-    @pytest.mark.parametrize("width", [1, 2, 5, 15])
-    def test_right_proposals_are_all_accepted(self, prompted: Session, width: int) -> None:
-        cycles = 48 // (width + 1)
-        pieces = list(prompted.generate(max_tokens=1 + 48, sampling=GREEDY, draft=oracle(), width=width))
+    @pytest.mark.parametrize("draft_length", [1, 2, 5, 15])
+    def test_right_proposals_are_all_accepted(self, prompted: Session, draft_length: int) -> None:
+        cycles = 48 // (draft_length + 1)
+        pieces = list(prompted.generate(max_tokens=1 + 48, sampling=GREEDY, draft=oracle(), draft_length=draft_length))
         assert ids_of(pieces) == CONTINUATION[:49]
-        assert prompted.stats.speculation.accepted_histogram == [0] * width + [cycles]
-        assert [len(piece.tokens) for piece in pieces] == [1] + [width + 1] * cycles
+        assert prompted.stats.speculation.accepted_histogram == [0] * draft_length + [cycles]
+        assert [len(piece.tokens) for piece in pieces] == [1] + [draft_length + 1] * cycles
 
     def test_proposals_one_off_are_all_rejected(self, prompted: Session) -> None:
         shifted = ScriptedDrafter(lambda history: CONTINUATION[len(history) - len(PROMPT) + 1 :][:5])
-        pieces = list(prompted.generate(max_tokens=40, sampling=GREEDY, draft=shifted, width=15))
+        pieces = list(prompted.generate(max_tokens=40, sampling=GREEDY, draft=shifted, draft_length=15))
         assert ids_of(pieces) == CONTINUATION[:40]
         assert prompted.stats.speculation.accepted == 0
         assert prompted.stats.speculation.drafted > 150
@@ -42,9 +52,9 @@ class TestRows:
             block = CONTINUATION[len(history) - len(PROMPT) :][:6]
             return block[:right] + [(token + 1) % VOCAB for token in block[right : right + 1]] + block[right + 1 :]
 
-        pieces = list(prompted.generate(max_tokens=50, sampling=GREEDY, draft=ScriptedDrafter(script), width=15))
+        pieces = list(prompted.generate(max_tokens=50, sampling=GREEDY, draft=ScriptedDrafter(script), draft_length=15))
         assert ids_of(pieces) == CONTINUATION[:50]
-        whole = [cycle for cycle in prompted.stats.speculation.cycles if cycle.width == 6]
+        whole = [cycle for cycle in prompted.stats.speculation.cycles if cycle.draft_length == 6]
         assert len(whole) >= 6 and {cycle.accepted for cycle in whole} == {right}
 
     def test_any_proposals_give_the_same_text(self, prompted: Session) -> None:
@@ -57,7 +67,9 @@ class TestRows:
 
         for _ in range(8):
             prompted.rewind(len(PROMPT))
-            pieces = list(prompted.generate(max_tokens=60, sampling=GREEDY, draft=ScriptedDrafter(script), width=15))
+            pieces = list(
+                prompted.generate(max_tokens=60, sampling=GREEDY, draft=ScriptedDrafter(script), draft_length=15)
+            )
             assert ids_of(pieces) == CONTINUATION
             assert len(prompted.stats.speculation.accepted_histogram) > 4
 
@@ -70,7 +82,9 @@ class TestRows:
         right = ScriptedDrafter(lambda history: plain[len(history) - len(PROMPT) :][:5])
         for draft in ("dspark", right):
             prompted.rewind(len(PROMPT))
-            assert ids_of(list(prompted.generate(max_tokens=40, sampling=policy, draft=draft, width=15))) == plain
+            assert (
+                ids_of(list(prompted.generate(max_tokens=40, sampling=policy, draft=draft, draft_length=15))) == plain
+            )
         assert prompted.stats.speculation.acceptance == 1
 
     def test_the_golden_rounds(self, pair: Engine) -> None:
@@ -78,13 +92,15 @@ class TestRows:
         seen: list[list[int]] = []
 
         class Recorded(DSparkDrafter):
-            def propose(self, session: Session, request: DraftRequest, width: int) -> Draft:
-                draft = super().propose(session, request, width)
+            def propose(self, session: Session, request: DraftRequest, draft_length: int) -> Draft:
+                draft = super().propose(session, request, draft_length)
                 seen.append([session.position, session.anchor, *draft.tokens.tolist()])
                 return draft
 
         with pair.session(context=512, kv_dtype="f32") as session:
-            list(session.generate(PROMPT, max_tokens=96, sampling=GREEDY, draft=Recorded(shortlist=0), width=15))
+            list(
+                session.generate(PROMPT, max_tokens=96, sampling=GREEDY, draft=Recorded(draft_vocab=0), draft_length=15)
+            )
             accepted = [cycle.accepted for cycle in session.stats.speculation.cycles]
         found = [[*row, n] for row, n in zip(seen, accepted, strict=False)]
         assert found[: len(golden)] == golden.tolist()
@@ -94,12 +110,12 @@ class TestDSpark:
     def test_sampled_requests_get_proposals_with_their_q(self, prompted: Session) -> None:
         request = DraftRequest.of(Sampling(seed=1))
         prompted.anchor = CONTINUATION[0]
-        drawn = [DSparkDrafter(shortlist=40).propose(prompted, request, 5) for _ in range(4)]
+        drawn = [DSparkDrafter(draft_vocab=40).propose(prompted, request, 5) for _ in range(4)]
         assert all(draft.q_probs.shape == (5, 40) and draft.q_ids is not None for draft in drawn)
         assert len({tuple(draft.tokens) for draft in drawn}) > 1
-        greedy = DSparkDrafter(shortlist=40, proposals="greedy").propose(prompted, request, 5)
+        greedy = DSparkDrafter(draft_vocab=40, proposals="greedy").propose(prompted, request, 5)
         assert greedy.q_probs.tolist() == [[1.0]] * 5
-        assert greedy.tokens.tolist() == prompted.draft(shortlist=40).tokens.tolist()
+        assert greedy.tokens.tolist() == prompted.draft(draft_vocab=40).tokens.tolist()
 
     def test_greedy_requests_propose_by_their_policy(self, prompted: Session) -> None:
         prompted.anchor = CONTINUATION[0]
@@ -112,58 +128,62 @@ class TestDSpark:
         with pytest.raises(ds4py.RequestError, match="proposals is 'best'"):
             DSparkDrafter(proposals="best")  # type: ignore[arg-type]
         with pytest.raises(ds4py.RequestError, match="draft_vocab is -1"):
-            DSparkDrafter(shortlist=-1)
+            DSparkDrafter(draft_vocab=-1)
 
 
-class TestWidth:
-    def test_wrong_widths(self, prompted: Session) -> None:
-        for width in (-1, 16, 2.5):
+class TestDraftLength:
+    def test_wrong_draft_lengths(self, prompted: Session) -> None:
+        for draft_length in (-1, 16, 2.5):
             with pytest.raises(ds4py.RequestError, match="wanted 0 to 15"):
-                prompted.generate(sampling=GREEDY, width=width)
+                prompted.generate(sampling=GREEDY, draft_length=draft_length)
 
     def test_a_drafter_is_not_asked_for_nothing(self, prompted: Session) -> None:
         def fail(history: np.ndarray) -> list[int]:
             raise AssertionError("asked")
 
-        pieces = list(prompted.generate(max_tokens=6, sampling=GREEDY, draft=ScriptedDrafter(fail), width=0))
+        pieces = list(prompted.generate(max_tokens=6, sampling=GREEDY, draft=ScriptedDrafter(fail), draft_length=0))
         assert ids_of(pieces) == CONTINUATION[:6]
-        assert prompted.stats.speculation.widths == [5]
+        assert prompted.stats.speculation.draft_lengths == [5]
 
-    def test_widths_are_chosen_before_the_draft(self, prompted: Session) -> None:
+    def test_draft_lengths_are_chosen_before_the_draft(self, prompted: Session) -> None:
         """And cut to what is proposed and to what may still be emitted."""
         events: list[str] = []
         choices = iter([3, 5, 0, 15, 2])
 
-        class Told(Width):
-            def choose(self, offer: Offer) -> int:
-                events.append("width")
+        class Told(DraftLengthPolicy):
+            def choose(self, estimate: DraftEstimate) -> int:
+                events.append("draft_length")
                 return next(choices)
 
         def script(history: np.ndarray) -> list[int]:
             events.append("draft")
             return CONTINUATION[len(history) - len(PROMPT) :][:4]
 
-        pieces = list(prompted.generate(max_tokens=17, sampling=GREEDY, draft=ScriptedDrafter(script), width=Told()))
+        pieces = list(
+            prompted.generate(max_tokens=17, sampling=GREEDY, draft=ScriptedDrafter(script), draft_length=Told())
+        )
         assert ids_of(pieces) == CONTINUATION[:17]
-        assert [cycle.width for cycle in prompted.stats.speculation.cycles] == [3, 4, 0, 4, 0]
-        assert events == ["width", "draft", "width", "draft", "width", "width", "draft"]
+        assert [cycle.draft_length for cycle in prompted.stats.speculation.cycles] == [3, 4, 0, 4, 0]
+        assert events == ["draft_length", "draft", "draft_length", "draft", "draft_length", "draft_length", "draft"]
 
     def test_a_policy_is_held_to_what_a_state_can_hold(self, prompted: Session) -> None:
-        class Wide(Width):
-            def choose(self, offer: Offer) -> int:
+        class Wide(DraftLengthPolicy):
+            def choose(self, estimate: DraftEstimate) -> int:
                 return 99
 
         def script(history: np.ndarray) -> list[int]:
             return CONTINUATION[len(history) - len(PROMPT) :][:20]
 
-        pieces = list(prompted.generate(max_tokens=40, sampling=GREEDY, draft=ScriptedDrafter(script), width=Wide()))
+        pieces = list(
+            prompted.generate(max_tokens=40, sampling=GREEDY, draft=ScriptedDrafter(script), draft_length=Wide())
+        )
         assert ids_of(pieces) == CONTINUATION[:40]
-        assert max(cycle.width for cycle in prompted.stats.speculation.cycles) == 15
+        assert max(cycle.draft_length for cycle in prompted.stats.speculation.cycles) == 15
 
     def test_a_text_that_repeats_itself_is_looked_up_without_known_costs(self, prompted: Session) -> None:
         prompted.costs = Costs()
         prompted.rewind(0)
-        list(prompted.generate([5, 6, 7, 8] * 8, max_tokens=24, sampling=GREEDY, width=5))
+        list(prompted.generate([5, 6, 7, 8] * 8, max_tokens=24, sampling=GREEDY, draft_length=5))
         assert set(prompted.stats.speculation.drafters) <= {"dspark", "lookup"}
         assert "lookup" in prompted.stats.speculation.drafters
 
@@ -174,7 +194,7 @@ class TestSampled:
         def run(seed: int) -> list[int]:
             prompted.rewind(len(PROMPT))
             pieces = prompted.generate(
-                max_tokens=24, sampling=Sampling(seed=seed), draft="dspark", width=15, accept=rule
+                max_tokens=24, sampling=Sampling(seed=seed), draft="dspark", draft_length=15, accept=rule
             )
             return ids_of(list(pieces))
 
@@ -224,7 +244,7 @@ class TestSampled:
         drafter = {
             "point": ScriptedDrafter(lambda _: likely[1:3]),
             "drawn": ScriptedDrafter(drawn),
-            "dspark": DSparkDrafter(shortlist=64),
+            "dspark": DSparkDrafter(draft_vocab=64),
         }[proposals]
         loop = Loop(prompted, DraftRequest.of(policy), [drafter], Fixed(2), rule)
         draws = 300
@@ -242,7 +262,7 @@ class TestSampled:
 
 
 @pytest.mark.skipif(DEVICE != "cpu", reason="takes a device too long")
-def test_200_prompts_at_every_width(pair: Engine) -> None:
+def test_200_prompts_at_every_draft_length(pair: Engine) -> None:
     """Speculation gives plain decoding's tokens: the drafter's proposals, and half right ones that it never makes."""
     rng = np.random.default_rng(1)
     prompts = [rng.integers(3, VOCAB - 1, rng.integers(4, 20)).tolist() for _ in range(200)]
@@ -252,18 +272,20 @@ def test_200_prompts_at_every_width(pair: Engine) -> None:
         with pair.session(context=64) as session:
             for prompt in chunk:
                 session.rewind(0)
-                plain = ids_of(list(session.generate(prompt, max_tokens=24, sampling=GREEDY, width=0)))
-                for width in range(1, 6):
+                plain = ids_of(list(session.generate(prompt, max_tokens=24, sampling=GREEDY, draft_length=0)))
+                for draft_length in range(1, 6):
                     session.rewind(0)
                     drafter = Alternating(prompt, plain)
-                    pieces = session.generate(prompt, max_tokens=24, sampling=GREEDY, draft=drafter, width=width)
+                    pieces = session.generate(
+                        prompt, max_tokens=24, sampling=GREEDY, draft=drafter, draft_length=draft_length
+                    )
                     assert ids_of(list(pieces)) == plain
-                    accepted.update((cycle.width, cycle.accepted) for cycle in session.stats.speculation.cycles)
+                    accepted.update((cycle.draft_length, cycle.accepted) for cycle in session.stats.speculation.cycles)
         return accepted
 
     with ThreadPoolExecutor(2) as pool:
         accepted = sum(pool.map(run, (prompts[:100], prompts[100:])), Counter())
-    assert set(accepted) == {(width, n) for width in range(6) for n in range(width + 1)}
+    assert set(accepted) == {(draft_length, n) for draft_length in range(6) for n in range(draft_length + 1)}
 
 
 class Alternating:
@@ -276,9 +298,9 @@ class Alternating:
         self._rng = np.random.default_rng(len(prompt))
         self._cycle = 0
 
-    def propose(self, session: Session, request: DraftRequest, width: int) -> Draft:
+    def propose(self, session: Session, request: DraftRequest, draft_length: int) -> Draft:
         self._cycle += 1
         if self._cycle % 4 == 1:
-            return DSparkDrafter().propose(session, request, width)
+            return DSparkDrafter().propose(session, request, draft_length)
         block = self._tokens[session.position + 1 :][:5]
         return Draft.point_mass([t if self._rng.random() < 0.8 else (t + 1) % VOCAB for t in block])

@@ -20,8 +20,10 @@ from tiny.evaluation.comparison import Comparison, Difference
 from tiny.evaluation.generation import generate, seed_of, texts
 from tiny.evaluation.loss import characters, held_out_loss
 from tiny.evaluation.proposers import PROPOSERS, LookupFirst, recurs
-from tiny.evaluation.statistics import Judged
+from tiny.evaluation.statistics import Decided
 from tiny.evaluation.tables import fenced, markdown
+
+pytestmark = pytest.mark.fast
 
 GREEDY = Sampling(temperature=0)
 EOS_NOW = Sampling(temperature=0, logit_bias={1: 1e4})
@@ -58,8 +60,8 @@ def evaluation(work: Path) -> Evaluation:
     return run(work)
 
 
-def cycle(width: int, accepted: int, *confidence: float) -> Cycle:
-    return Cycle(width, accepted, 0, 0, 0, confidence)
+def cycle(draft_length: int, accepted: int, *confidence: float) -> Cycle:
+    return Cycle(draft_length, accepted, 0, 0, 0, confidence)
 
 
 def plain(session: Session, count: int) -> list[int]:
@@ -112,13 +114,13 @@ def test_distinct_4_grams() -> None:
 
 def test_judged_proposals_end_with_the_rejected_one() -> None:
     cycles = [cycle(3, 1, 0.9, 0.8, 0.7), cycle(2, 2, 0.6, 0.5), cycle(5, 3), cycle(0, 0)]
-    found = stats.judged(cycles)
+    found = stats.decided(cycles)
     assert found.confidence.tolist() == [0.9, 0.8, 0.6, 0.5]
     assert found.accepted.tolist() == [True, False, True, True]
 
 
-def proposals(*pairs: tuple[float, bool]) -> Judged:
-    return Judged(np.array([c for c, _ in pairs]), np.array([a for _, a in pairs], dtype=bool))
+def proposals(*pairs: tuple[float, bool]) -> Decided:
+    return Decided(np.array([c for c, _ in pairs]), np.array([a for _, a in pairs], dtype=bool))
 
 
 def test_calibration_error() -> None:
@@ -136,7 +138,7 @@ def test_auc() -> None:
 
 
 def test_nothing_judged() -> None:
-    nothing = stats.judged([])
+    nothing = stats.decided([])
     assert (stats.bins(nothing), stats.calibration_error(()), stats.auc(nothing)) == ((), None, None)
     assert stats.auc(proposals((0.5, True))) is None
 
@@ -193,7 +195,7 @@ def test_scripted_cycles(session: Session) -> None:
     anchored(session, PROMPT)
     tokens, cycles = generate(session, PROMPT[-1], ScriptedDrafter(script), GREEDY, 9)
     assert list(tokens) == wanted
-    assert [(each.width, each.accepted) for each in cycles] == [(5, 2)] * 3
+    assert [(each.draft_length, each.accepted) for each in cycles] == [(5, 2)] * 3
     assert stats.conditional(cycles, 5) == (1, 1, 0, None, None)
 
 
@@ -203,7 +205,7 @@ def test_the_last_cycle_is_whole(session: Session) -> None:
     anchored(session, PROMPT)
     tokens, cycles = generate(session, PROMPT[-1], ScriptedDrafter(lambda _: wanted[:5]), GREEDY, 4)
     assert list(tokens) == wanted[:4]
-    assert [(each.width, each.accepted) for each in cycles] == [(5, 5)]
+    assert [(each.draft_length, each.accepted) for each in cycles] == [(5, 5)]
 
 
 def test_a_text_ends_by_itself(session: Session) -> None:

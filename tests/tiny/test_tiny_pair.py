@@ -78,21 +78,23 @@ def test_the_card_is_in_the_package() -> None:
 def test_records_are_drafted(shipped: Engine, temperature: float) -> None:
     with shipped.session() as session:
         sampling = Sampling(temperature=temperature, seed=1)
-        list(session.generate(RECORDS, max_tokens=200, sampling=sampling, draft="dspark", width=5))
+        list(session.generate(RECORDS, max_tokens=200, sampling=sampling, draft="dspark", draft_length=5))
         assert session.stats.speculation.emitted_per_cycle > 1.7
 
 
 def test_greedy_drafting_is_plain_decoding(shipped: Engine, wanted: dict[str, NDArray[np.generic]]) -> None:
-    """Byte for byte, with quantised weights: 200 pieces of text at every width."""
+    """Byte for byte, with quantised weights: 200 pieces of text at every draft length."""
     rng = np.random.default_rng(7)
     with shipped.session() as session:
         for _ in range(200):
             first, length = rng.integers(600), rng.integers(2, 40)
             texts = []
-            for width in range(6):
+            for draft_length in range(6):
                 session.rewind(0)
                 prompt = wanted["tokens"][first : first + length]
-                pieces = session.generate(prompt, max_tokens=16, sampling=Sampling(temperature=0), width=width)
+                pieces = session.generate(
+                    prompt, max_tokens=16, sampling=Sampling(temperature=0), draft_length=draft_length
+                )
                 texts.append([token for piece in pieces for token in piece.tokens])
             assert all(text == texts[0] for text in texts), (first, length)
 
@@ -102,7 +104,11 @@ def test_an_echo_is_looked_up_rather_than_drafted(shipped: Engine) -> None:
     found = {}
     for draft in ("dspark", "lookup"):
         with shipped.session() as session:
-            list(session.generate(RECORDS, max_tokens=200, sampling=Sampling(temperature=0), draft=draft, width=15))
+            list(
+                session.generate(
+                    RECORDS, max_tokens=200, sampling=Sampling(temperature=0), draft=draft, draft_length=15
+                )
+            )
             found[draft] = session.stats
     assert found["lookup"].speculation.emitted_per_cycle > found["dspark"].speculation.emitted_per_cycle
     assert found["lookup"].speculation.emitted_per_cycle > 2

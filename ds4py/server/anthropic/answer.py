@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.chat.reply import Event as Part
+from ds4py.json_types import Json
 from ds4py.server.answer import Answer, Event, new_id
 from ds4py.server.errors import ApiError, anthropic_body
 
 if TYPE_CHECKING:
-    from ds4py.generation.stream import ChatPiece, ChatStream
-
-Json = dict[str, Any]
+    from ds4py.generation import ChatPiece, ChatStream
 
 STOP_REASONS: Final = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 

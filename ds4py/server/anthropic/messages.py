@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field
 
+from ds4py.json_types import Json
 from ds4py.server.asked import Asked, Forced
 from ds4py.server.fields import Fields, JsonObject, PolicyFields, Some, Stops, Text
 from ds4py.server.openai.messages import assistant, tool_call, tool_result
 from ds4py.server.openai.tools import check_format, declared, forced
-
-Json = dict[str, Any]
 
 
 class CacheControl(Fields):

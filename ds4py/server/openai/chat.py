@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field
 
+from ds4py.json_types import Json
 from ds4py.server.asked import Asked
 from ds4py.server.errors import refused
 from ds4py.server.fields import (
@@ -21,8 +22,6 @@ from ds4py.server.fields import (
 )
 from ds4py.server.openai.messages import Message
 from ds4py.server.openai.tools import NamedTool, Tool, check_format, declared, forced
-
-Json = dict[str, Any]
 
 
 class TextFormat(Fields):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallStart
 from ds4py.chat.reply import Event as Part
+from ds4py.json_types import Json
 from ds4py.server.answer import Answer, Event, new_id
 from ds4py.server.errors import ApiError, openai_body
 from ds4py.server.openai.logprobs import entries
@@ -14,9 +15,7 @@ from ds4py.server.openai.messages import tool_call
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
-    from ds4py.generation.stream import ChatPiece, ChatStream
-
-Json = dict[str, Any]
+    from ds4py.generation import ChatPiece, ChatStream
 
 DONE = Event("[DONE]")
 

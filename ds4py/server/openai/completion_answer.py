@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ds4py.chat.reply import Content
+from ds4py.json_types import Json
 from ds4py.server.answer import Answer, Event, new_id
 from ds4py.server.errors import ApiError, openai_body
 from ds4py.server.openai.chat_answer import DONE, usage
@@ -13,9 +14,7 @@ from ds4py.server.openai.logprobs import LOWEST, token_text
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
-    from ds4py.generation.stream import ChatPiece, ChatStream
-
-Json = dict[str, Any]
+    from ds4py.generation import ChatPiece, ChatStream
 
 LISTS = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
 

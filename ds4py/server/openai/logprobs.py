@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ds4py.json_types import Json
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
     from ds4py.sampling.logprobs import TokenLogprobs
-
-Json = dict[str, Any]
 
 LOWEST = -9999.0
 """Instead of minus infinity, which JSON does not have."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Discriminator
 
+from ds4py.json_types import Json
 from ds4py.server.fields import Absent, Fields, Some, Text, Texts, joined
-
-Json = dict[str, Any]
 
 
 class SystemMessage(Fields):

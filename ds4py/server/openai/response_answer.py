@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 from ds4py.chat.markers import END_THINK
 from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.chat.reply import Event as Part
+from ds4py.json_types import Json
 from ds4py.server.answer import Answer, Event, new_id
 from ds4py.server.errors import ApiError
 from ds4py.server.openai.logprobs import entries
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
-    from ds4py.generation.stream import ChatPiece, ChatStream
+    from ds4py.generation import ChatPiece, ChatStream
     from ds4py.server.openai.responses import ResponseRequest
-
-Json = dict[str, Any]
 
 TEXT_NAMES = {"message": "output_text", "reasoning": "reasoning_text"}
 """The kind of text by the kind of item."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from ds4py.json_types import Json
 from ds4py.server.asked import Asked
 from ds4py.server.errors import refused
 from ds4py.server.fields import (
@@ -24,7 +25,6 @@ from ds4py.server.openai.chat import ANY_OBJECT, ObjectFormat, TextFormat
 from ds4py.server.openai.messages import assistant, tool_call, tool_result
 from ds4py.server.openai.tools import check_format, declared, forced
 
-Json = dict[str, Any]
 Status = Literal["in_progress", "completed", "incomplete"]
 
 WITH_LOGPROBS = "message.output_text.logprobs"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
+from ds4py.json_types import Json
 from ds4py.server.asked import Forced
 from ds4py.server.errors import refused
 from ds4py.server.fields import Fields, JsonObject, Text
-
-Json = dict[str, Any]
 
 
 class Function(Fields):

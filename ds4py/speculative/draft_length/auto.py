@@ -1,88 +1,95 @@
-"""The width that measured costs and the request's own acceptance make the fastest."""
+"""The policy `auto`: the draft length that measured costs and the request's own acceptance make the fastest."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ds4py.speculative.cost_model import admitted_proposals
 from ds4py.speculative.draft_length.account import Account
-from ds4py.speculative.draft_length.base import Offer, Width
-from ds4py.speculative.expected import worthwhile
+from ds4py.speculative.draft_length.base import DraftEstimate, DraftLengthPolicy
 from ds4py.speculative.stats import Cycle
 
 MEASURE_AGAIN = 32
-"""Drafts after which one is verified in the width that was measured longest ago: a wrong cost would stay for ever."""
+"""The number of drafts after which one takes the draft length that was measured longest ago, so that a wrong cost does
+not stay."""
 LONGEST_REST = 15
-"""Plain cycles before everyone is asked again: a text begins to repeat itself from one token to the next."""
+"""The most plain cycles before everyone is asked again, because a text can begin to repeat itself at any token."""
 
 
-class Auto(Width):
-    """Most expected tokens a second, E(k) / (D + V(k)), over all widths; 0 where that is plain decoding.
+class Auto(DraftLengthPolicy):
+    """Maximises expected tokens a second, E(k) / (D + V(k)), over all draft lengths (D57); 0 is plain decoding.
 
-    Whether drafting is worth its D is decided before, from the cycles before. Where it is not, a try now and then finds
-    out whether that has changed, within an `Account` of what may be lost. Inside a block that was drafted, proposals
-    join from left to right as `worthwhile` finds them. While the costs of some widths are unknown, cycles take these.
+    Whether a draft is worth its time D is decided before it is made, from earlier cycles. Where it is not, a try now
+    and then finds out whether that has changed, within an `Account` of what may be lost. After a draft, proposals are
+    admitted from left to right by `admitted_proposals` (D60). While the costs of some draft lengths are unknown, cycles
+    take those.
     """
 
     def __init__(self) -> None:
         self._account = Account()
-        self._offer: Offer | None = None
+        self._estimate: DraftEstimate | None = None
         self._try = False
         self._rest = 0
         self._drafted = 0
-        self._again = 0  # the width of this cycle where its cost is measured again
+        self._again = 0  # the draft length of this cycle where its cost is measured again
 
     def start(self) -> Auto:
-        """A new account."""
+        """Returns a policy with a new account."""
         return Auto()
 
     @property
     def trying(self) -> bool:
-        """Whether the cycle at hand was not expected to pay, and is there to find out or to learn a cost."""
+        """Whether the cycle is not expected to pay, and is there to learn the acceptance or a cost."""
         return self._try
 
     @property
     def rest(self) -> int:
-        """The longer, the longer nothing has paid."""
+        """The number of plain cycles before the next question. It grows while drafting does not pay."""
         return self._rest
 
-    def choose(self, offer: Offer) -> int:
-        """The best width where drafting promises to pay, all there are where `admit` will be asked; else 0 or a try."""
-        width = self._chosen(offer)
-        self._rest = 0 if width or offer.unknown is not None else min(2 * self._rest + 1, LONGEST_REST)
-        return width
+    def choose(self, estimate: DraftEstimate) -> int:
+        """Returns the best draft length where drafting promises to pay (D58), and else 0 or that of a try.
 
-    def _chosen(self, offer: Offer) -> int:
-        self._offer, self._try, self._again = offer, False, 0
-        if (curve := offer.settled) is None:
-            self._try = bool(offer.unknown)
-            return offer.unknown or 0
-        best, rate = offer.best
+        Where the drafter has confidences it returns the whole block, which `admit` shortens.
+        """
+        draft_length = self._chosen(estimate)
+        resting = draft_length == 0 and estimate.unmeasured is None
+        self._rest = min(2 * self._rest + 1, LONGEST_REST) if resting else 0
+        return draft_length
+
+    def _chosen(self, estimate: DraftEstimate) -> int:
+        self._estimate, self._try, self._again = estimate, False, 0
+        if (curve := estimate.settled_curve) is None:
+            self._try = bool(estimate.unmeasured)
+            return estimate.unmeasured or 0
+        best, rate = estimate.best
         pays = best > 0 and rate * curve.plain > 1
-        stake, price = curve.beyond_plain(offer.most), curve.beyond_plain(1)
+        stake, price = curve.beyond_plain(estimate.max_draft_length), curve.beyond_plain(1)
         if not (self._account.allows(stake) if pays else self._account.allows_try(price, curve.plain)):
             return 0
         self._try = not pays
         self._drafted += 1
         if self._drafted % MEASURE_AGAIN == 0:
-            self._again = min(offer.oldest, offer.most)
-        return offer.most if offer.confident else self._again or max(best, 1)
+            self._again = min(estimate.oldest, estimate.max_draft_length)
+        return estimate.max_draft_length if estimate.has_confidence else self._again or max(best, 1)
 
-    def admit(self, offer: Offer, confidence: Sequence[float]) -> int:
-        """What is worth its time, at the rate that drafting or plain decoding has; of a try one, to learn from."""
-        if (curve := offer.settled) is None:
+    def admit(self, estimate: DraftEstimate, confidence: Sequence[float]) -> int:
+        """Returns how many proposals are worth their time at the present rate (D60); at least one in a try."""
+        if (curve := estimate.settled_curve) is None:
             return len(confidence)
         if self._again:
             return min(self._again, len(confidence))
-        rate = max(offer.best[1], 1 / curve.plain)
-        return max(worthwhile(confidence, offer.expected, curve.verify, rate, len(confidence)), int(self._try))
+        rate = max(estimate.best[1], 1 / curve.plain)
+        admitted = admitted_proposals(confidence, estimate.survival, curve.verify, rate, len(confidence))
+        return max(admitted, int(self._try))
 
     def observe(self, cycle: Cycle) -> None:
-        """Books the cycle; those that learn costs are free."""
-        if self._offer is None or (curve := self._offer.settled) is None:
+        """Books the cycle on the account; cycles that measure unknown costs are not booked."""
+        if self._estimate is None or (curve := self._estimate.settled_curve) is None:
             return
         plain = curve.plain * cycle.emitted
-        if cycle.draft_seconds or cycle.width:
-            taken = (curve.draft if cycle.draft_seconds else 0.0) + curve.verify[cycle.width]
+        if cycle.draft_seconds or cycle.draft_length:
+            taken = (curve.draft if cycle.draft_seconds else 0.0) + curve.verify[cycle.draft_length]
             self._account.drafted(plain, taken, curve.beyond_plain(1), tried=self._try)
         else:
             self._account.plain(plain)

@@ -1,4 +1,4 @@
-"""What a width policy is asked, and when."""
+"""The interface of draft length policies, and what they are told before a cycle."""
 
 from __future__ import annotations
 
@@ -6,82 +6,96 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from ds4py.deprecated import renamed_attributes
+from ds4py.speculative.cost_model import best_draft_length
 from ds4py.speculative.costs import Curve
-from ds4py.speculative.expected import best_width
 from ds4py.speculative.stats import Cycle
-
-MOST = 15
-"""Proposals that one verify can hold: the state has slack for 16 rows, and the anchor is the first of them."""
 
 
 @dataclass(frozen=True)
-class Offer:
-    """What is known of a cycle's proposals before they are made.
+class DraftEstimate:
+    """What is expected of a cycle's proposals, and what they cost, before they are made.
 
     Attributes:
-        expected: P(accepted | those before it are) by position, from the cycles before; as many as there can be.
-        curve: what cycles cost at this depth, with this drafter; None while it is being learned.
-        confident: whether the drafter says how sure it is of each proposal, so that `Width.admit` is asked.
-        unknown: the largest width whose cost has not been measured; None where all are.
-        oldest: the width from 1 on whose cost was measured longest ago.
+        survival: the probability that a proposal is accepted, given that those before it are; one for each position
+            that can be proposed. It comes from earlier cycles (docs/dspark.md section 5.8).
+        curve: the times of cycles at this depth with this drafter; None while they are being measured.
+        has_confidence: whether the drafter gives a confidence for each proposal, so that `DraftLengthPolicy.admit` is
+            asked.
+        unmeasured: the largest draft length whose time has not been measured; None where all have been.
+        oldest: the draft length from 1 on whose time was measured longest ago.
     """
 
-    expected: Sequence[float]
+    survival: Sequence[float]
     curve: Curve | None
-    confident: bool = False
-    unknown: int | None = None
+    has_confidence: bool = False
+    unmeasured: int | None = None
     oldest: int = 0
 
-    @property
-    def most(self) -> int:
-        """The largest width there can be."""
-        return len(self.expected)
+    if not TYPE_CHECKING:
+        __getattr__ = renamed_attributes(
+            {
+                "expected": "survival",
+                "most": "max_draft_length",
+                "confident": "has_confidence",
+                "unknown": "unmeasured",
+                "settled": "settled_curve",
+            }
+        )
 
     @property
-    def settled(self) -> Curve | None:
-        """The curve where every width of it has been measured, so that it can decide."""
-        return self.curve if self.unknown is None else None
+    def max_draft_length(self) -> int:
+        """The largest draft length that this cycle can have."""
+        return len(self.survival)
+
+    @property
+    def settled_curve(self) -> Curve | None:
+        """The curve, once every draft length has been measured; None before, when it cannot decide yet."""
+        return self.curve if self.unmeasured is None else None
 
     @cached_property
     def best(self) -> tuple[int, float]:
-        """The width of most tokens a second, and that rate; (0, 0.0) without a curve."""
-        return best_width(self.expected, self.curve.verify, self.curve.draft) if self.curve else (0, 0.0)
+        """The draft length of most tokens a second, and that rate (D57); (0, 0.0) without a curve."""
+        if self.curve is None:
+            return 0, 0.0
+        return best_draft_length(self.survival, self.curve.verify, self.curve.draft)
 
 
-class Width(ABC):
-    """Chooses the width of each cycle of a request.
+class DraftLengthPolicy(ABC):
+    """A rule that chooses the draft length of each cycle of a request.
 
-    A choice never depends on the proposals it lets in: verifying a proposal because of what it is would bias sampled
-    output (spec: dspark.md, section 3.7). `choose` comes before anything is proposed, and `admit` stops from left to
-    right. What a cycle verifies is this, or less where fewer tokens were proposed or may still be emitted.
+    A choice never depends on the proposals that it admits, because that would bias sampled text (docs/dspark.md section
+    3.7). So `choose` is asked before anything is proposed, and `admit` shortens the block from left to right. A cycle
+    verifies what the policy returns, or less where fewer tokens were proposed or may still be emitted.
     """
 
-    def start(self) -> Width:
-        """The policy for one request; one that learns gives a fresh one, so that no request inherits another's."""
+    def start(self) -> DraftLengthPolicy:
+        """Returns the policy for one request; a policy that learns returns a fresh one."""
         return self
 
     @abstractmethod
-    def choose(self, offer: Offer) -> int:
-        """The width of the next cycle, at most; 0 is a plain step, for which nothing is drafted."""
+    def choose(self, estimate: DraftEstimate) -> int:
+        """Returns the draft length of the next cycle, at most; 0 is a plain step, for which nothing is drafted."""
 
-    def admit(self, offer: Offer, confidence: Sequence[float]) -> int:
-        """How many of the chosen proposals to verify.
+    def admit(self, estimate: DraftEstimate, confidence: Sequence[float]) -> int:
+        """Returns how many of the drafted proposals are verified.
 
-        `confidence` is P(accepted | those before it are), float [width]. Whether proposal k is among them may depend on
-        confidence[:k + 1] alone.
+        `confidence` has, for each proposal, the calibrated probability that it is accepted, given that those before it
+        are. Whether proposal i is admitted may depend on `confidence[:i + 1]` only.
         """
         return len(confidence)
 
     def observe(self, cycle: Cycle) -> None:  # noqa: B027 - not every policy learns
-        """Learns from a cycle, a plain one as well."""
+        """Learns from a cycle that has ended; plain cycles are reported, too."""
 
     @property
     def rest(self) -> int:
-        """Cycles after a choice of 0 that are plain without asking again; offers take a moment, too."""
+        """The number of cycles after a choice of 0 that are plain without asking, since an estimate takes time, too."""
         return 0
 
     @property
     def trying(self) -> bool:
-        """Whether the chosen cycle is not expected to pay, and is there to find something out."""
+        """Whether the chosen cycle is not expected to pay, and is there to learn something."""
         return False

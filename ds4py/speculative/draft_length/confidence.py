@@ -1,23 +1,24 @@
-"""The width that the drafter is sure of."""
+"""The policy `confidence`: as many proposals as the drafter is sure of."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ds4py.errors import RequestError
-from ds4py.speculative.draft_length.base import Offer, Width
+from ds4py.speculative.cost_model import prefix_survival
+from ds4py.speculative.draft_length.base import DraftEstimate, DraftLengthPolicy
 from ds4py.speculative.draft_length.ewma import Ewma
-from ds4py.speculative.expected import survival
 from ds4py.speculative.stats import Cycle
 
 THRESHOLDS = (0.40, 0.30, 0.25, 0.20)
-"""The first two are lucebox's."""
+"""The thresholds of proposals 2 to 5. The first two are lucebox's."""
 
 
-class Confidence(Width):
-    """Nested thresholds on P(all proposals so far are accepted): the second joins at 0.40, the third at 0.30, ...
+class Confidence(DraftLengthPolicy):
+    """Admits a proposal while the probability that all proposals up to it are accepted reaches a threshold.
 
-    The first always joins, and the last threshold goes on. Without confidences it is `Ewma`. Raises RequestError for
+    The first proposal is always admitted, the second from `thresholds[0]` on, the third from `thresholds[1]` on. The
+    last threshold also holds for all later proposals. Without confidences the policy is `Ewma`. Raises RequestError for
     thresholds outside 0 to 1.
     """
 
@@ -28,21 +29,21 @@ class Confidence(Width):
         self._otherwise = Ewma()
 
     def start(self) -> Confidence:
-        """The same thresholds."""
+        """Returns a policy of the same thresholds."""
         return Confidence(self.thresholds)
 
-    def choose(self, offer: Offer) -> int:
-        """All there are, where `admit` will be asked."""
-        return offer.most if offer.confident else self._otherwise.choose(offer)
+    def choose(self, estimate: DraftEstimate) -> int:
+        """Returns the whole block where the drafter has confidences, and else the choice of `Ewma`."""
+        return estimate.max_draft_length if estimate.has_confidence else self._otherwise.choose(estimate)
 
-    def admit(self, offer: Offer, confidence: Sequence[float]) -> int:
-        """The proposals before the first that misses its threshold."""
+    def admit(self, estimate: DraftEstimate, confidence: Sequence[float]) -> int:
+        """Returns the number of proposals before the first that misses its threshold."""
         wanted = [0.0, *self.thresholds]
-        for k, reached in enumerate(survival(confidence)):
+        for k, reached in enumerate(prefix_survival(confidence)):
             if reached < wanted[min(k, len(wanted) - 1)]:
                 return k
         return len(confidence)
 
     def observe(self, cycle: Cycle) -> None:
-        """For where there are no confidences."""
+        """Hands the cycle to `Ewma`, which decides where there are no confidences."""
         self._otherwise.observe(cycle)

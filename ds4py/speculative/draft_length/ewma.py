@@ -1,30 +1,32 @@
-"""The width of what was accepted lately."""
+"""The policy `ewma`: a moving average of what was accepted."""
 
 from __future__ import annotations
 
-from ds4py.speculative.draft_length.base import Offer, Width
+from ds4py.speculative.draft_length.base import DraftEstimate, DraftLengthPolicy
 from ds4py.speculative.stats import Cycle
 
 FIRST, KEPT = 1.5, 0.7
+"""The average at the start of a request, and the share of it that a cycle keeps."""
 NEAR = 0.1
-"""Where all are always accepted, the average comes near to the width without reaching it; so near counts as there."""
+"""The distance to a whole number that counts as having reached it. Where everything is always accepted, the average
+approaches the draft length without reaching it."""
 
 
-class Ewma(Width):
-    """One more than the moving average of accepted proposals: w = 0.7 w + 0.3 accepted, from 1.5 (lucebox)."""
+class Ewma(DraftLengthPolicy):
+    """Takes one more than the average w of accepted proposals: w = 0.7 w + 0.3 accepted, from 1.5 on (lucebox)."""
 
     def __init__(self) -> None:
         self._accepted = FIRST
 
     def start(self) -> Ewma:
-        """A new average."""
+        """Returns a policy whose average is at its start."""
         return Ewma()
 
-    def choose(self, offer: Offer) -> int:
-        """The average, rounded down, and one."""
+    def choose(self, estimate: DraftEstimate) -> int:
+        """Returns the average, rounded down, plus one."""
         return int(self._accepted + NEAR) + 1
 
     def observe(self, cycle: Cycle) -> None:
-        """Adds what was accepted; a cycle without proposals says nothing."""
-        if cycle.width:
+        """Adds the accepted proposals to the average; cycles without proposals do not count."""
+        if cycle.draft_length:
             self._accepted = KEPT * self._accepted + (1 - KEPT) * cycle.accepted

@@ -1,31 +1,40 @@
-"""The same width every cycle."""
+"""The policy of a number: the same draft length every cycle."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ds4py.constants import MAX_DRAFT_LENGTH
+from ds4py.deprecated import renamed_attributes
 from ds4py.errors import RequestError
-from ds4py.speculative.draft_length.base import MOST, Offer, Width
+from ds4py.speculative.draft_length.base import DraftEstimate, DraftLengthPolicy
 
 LONG = 1 << 30
-"""Cycles of a request, and more."""
+"""More cycles than any request has."""
 
 
 @dataclass(frozen=True)
-class Fixed(Width):
-    """The same width every cycle; the largest is all that the drafter makes. Raises RequestError outside 0 to 15."""
+class Fixed(DraftLengthPolicy):
+    """Takes the same draft length every cycle; one beyond the drafter's block verifies the whole block.
 
-    width: int = MOST
+    Raises RequestError for a draft length outside 0 to 15.
+    """
+
+    draft_length: int = MAX_DRAFT_LENGTH
+
+    if not TYPE_CHECKING:
+        __getattr__ = renamed_attributes({"width": "draft_length"})
 
     def __post_init__(self) -> None:
-        if not isinstance(self.width, int) or self.width not in range(MOST + 1):
-            raise RequestError(f"width is {self.width!r}, wanted 0 to {MOST} proposals")
+        if not isinstance(self.draft_length, int) or self.draft_length not in range(MAX_DRAFT_LENGTH + 1):
+            raise RequestError(f"draft_length is {self.draft_length!r}, wanted 0 to {MAX_DRAFT_LENGTH} proposals")
 
-    def choose(self, offer: Offer) -> int:
-        """The width."""
-        return self.width
+    def choose(self, estimate: DraftEstimate) -> int:
+        """Returns the draft length."""
+        return self.draft_length
 
     @property
     def rest(self) -> int:
-        """A width of 0 stays."""
+        """A number that no request reaches: a draft length of 0 is never asked for again."""
         return LONG

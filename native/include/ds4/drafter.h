@@ -13,26 +13,27 @@ struct Hyperparameters;
 struct Weights;
 }  // namespace drafter
 
-/// Immutable after loading. Embedding and output matrix are the target's.
+/// A loaded drafter. It is immutable and shared by sessions. It uses the embedding and the output matrix of its target.
 class Drafter {
    public:
-    /// Maps `path`, recognises its contract by its tensors, checks it alone (FormatError) and against the target
-    /// (PairError, listing every mismatch), and loads the weights to the target's device (BackendError). A drafter that
-    /// loads can draft.
+    /// Maps the file, recognises its contract by the names of its tensors, checks it alone and against the target, and
+    /// loads the weights to the device of the target's head. A drafter that loads can draft. Throws FormatError for the
+    /// file, PairError listing everything that does not fit the target, and BackendError for a device without room.
     static std::shared_ptr<const Drafter> load(const std::string& path, const Model& target,
                                                const LoadProgress& progress = {});
-    /// A drafter without data, to measure what its graphs need. Throws as `load` does.
+    /// Returns a drafter whose tensors have no data, for measuring the memory of its graphs. Throws FormatError and
+    /// PairError as `load` does.
     static std::shared_ptr<const Drafter> describe(const gguf::File& file, const model::Hyperparameters& target);
     ~Drafter();
 
     const gguf::File& file() const;
-    /// The ggml context of the tensors.
+    /// Returns the ggml context that owns the tensors of `weights`.
     ggml_context* context() const;
     const drafter::Hyperparameters& hyperparameters() const;
     const drafter::Weights& weights() const;
-    /// Identifies the weights, as Model::fingerprint does.
+    /// Returns a hash that identifies the weights, as Model::fingerprint does.
     uint64_t fingerprint() const;
-    /// Bytes of its weights on its device.
+    /// Returns the bytes of the weights on their device.
     size_t bytes() const;
 
    private:

@@ -13,7 +13,7 @@ namespace {
 constexpr int kAbort = -1;
 std::atomic<int> exit_code{kAbort};
 
-/// "PATH/file.cpp:LINE: TEXT" from the file's name on.
+/// Removes the folder of the path in "PATH/file.cpp:LINE: TEXT".
 std::string_view without_folder(std::string_view message) {
     const size_t slash = message.substr(0, message.find(": ")).find_last_of("/\\");
     return slash == std::string_view::npos ? message : message.substr(slash + 1);

@@ -1,13 +1,14 @@
 #pragma once
-// What happens when ggml gives up: it ends the process, because its interface has no way to report a device that is
-// lost in the middle of a graph.
+// Controls what happens when ggml aborts. ggml ends the process when, for example, a device is lost during a graph,
+// because its interface has no way to report that.
 
 namespace ds4::backend {
 
-/// From now on such an end is one line on standard error instead of a backtrace by a debugger, which ggml would start.
+/// Makes an abort of ggml print one line on standard error. By default ggml starts a debugger for a backtrace.
 void explain_aborts();
 
-/// The process then ends with this exit code instead of SIGABRT. For programs, whose callers look at the code.
+/// Makes an abort of ggml end the process with this exit code instead of SIGABRT, for programs whose callers look at
+/// the code. Needs explain_aborts.
 void exit_on_abort(int code);
 
 }  // namespace ds4::backend

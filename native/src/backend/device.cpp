@@ -20,7 +20,7 @@ std::string lower(std::string s) {
     return s;
 }
 
-/// ggml calls devices CUDA0, ROCm0, Metal or MTL0, Vulkan0: "cuda:0" and the like name the same.
+/// Turns a name such as "cuda:0" into ggml's name in lower case. ggml's names are CUDA0, ROCm0, Metal or MTL0, Vulkan0.
 std::string ggml_name(const std::string& name) {
     std::string n = lower(name);
     n.erase(std::remove(n.begin(), n.end(), ':'), n.end());
@@ -29,9 +29,9 @@ std::string ggml_name(const std::string& name) {
     return n;
 }
 
-bool answers_to(ggml_backend_dev_t device, const std::string& wanted) {
+bool matches(ggml_backend_dev_t device, const std::string& id) {
     const std::string name = lower(ggml_backend_dev_name(device));
-    return name == wanted || (wanted.starts_with("metal") && (name.starts_with("metal") || name.starts_with("mtl")));
+    return name == id || (id.starts_with("metal") && (name.starts_with("metal") || name.starts_with("mtl")));
 }
 
 std::string device_list() {
@@ -42,7 +42,7 @@ std::string device_list() {
     return list;
 }
 
-/// What DS4_DEVICE names; empty where it leaves the choice to us.
+/// Returns the device that DS4_DEVICE names, or an empty string when it is unset or "auto".
 std::string device_of_environment() {
     const char* chosen = std::getenv("DS4_DEVICE");
     return chosen && lower(chosen) != "auto" ? chosen : "";
@@ -57,8 +57,8 @@ ggml_backend_dev_t best_device() {
     return cpu_device();
 }
 
-/// Types whose rows the CUDA, Metal and Vulkan backends all look up.
-bool is_looked_up_everywhere(ggml_type type) {
+/// Returns whether the CUDA, Metal and Vulkan backends all have GGML_OP_GET_ROWS for a type.
+bool every_backend_gets_rows(ggml_type type) {
     constexpr ggml_type types[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_Q4_0, GGML_TYPE_Q4_1,
                                    GGML_TYPE_Q5_0, GGML_TYPE_Q5_1, GGML_TYPE_Q8_0};
     return std::ranges::find(types, type) != std::end(types);
@@ -74,17 +74,17 @@ ggml_backend_dev_t cpu_device() {
 
 ggml_backend_dev_t find_device(const std::string& name) {
     if (is_remote(name)) return remote_device(name);
-    const std::string wanted = ggml_name(name);
-    if (wanted == "auto") return best_device();
+    const std::string id = ggml_name(name);
+    if (id == "auto") return best_device();
     for (size_t i = 0; i < ggml_backend_dev_count(); i++) {
-        if (answers_to(ggml_backend_dev_get(i), wanted)) return ggml_backend_dev_get(i);
+        if (matches(ggml_backend_dev_get(i), id)) return ggml_backend_dev_get(i);
     }
     throw RequestError("device '" + name + "' is not here; this build offers: " + device_list() +
                        ", rpc:HOST:PORT (other backends need a build with ggml's switch, e.g. "
                        "CMAKE_ARGS=-DGGML_CUDA=ON)");
 }
 
-bool is_automatic(const std::string& name) { return lower(name) == "auto" && device_of_environment().empty(); }
+bool is_auto(const std::string& name) { return lower(name) == "auto" && device_of_environment().empty(); }
 
 std::vector<ggml_backend_dev_t> all_gpus() {
     std::vector<ggml_backend_dev_t> gpus;
@@ -97,8 +97,8 @@ std::vector<ggml_backend_dev_t> all_gpus() {
     return gpus;
 }
 
-bool looks_up_rows(ggml_backend_dev_t device, ggml_type type, int64_t columns, int64_t rows) {
-    if (!endpoint_of(device).empty()) return is_looked_up_everywhere(type);
+bool supports_get_rows(ggml_backend_dev_t device, ggml_type type, int64_t columns, int64_t rows) {
+    if (!endpoint_of(device).empty()) return every_backend_gets_rows(type);
     ggml_context_ptr ctx(ggml_init({4 * ggml_tensor_overhead(), nullptr, true}));
     ggml_tensor* matrix = ggml_new_tensor_2d(ctx.get(), type, columns, rows);
     return ggml_backend_dev_supports_op(
@@ -111,12 +111,12 @@ std::string name_of(ggml_backend_dev_t device) {
 }
 
 void set_threads(ggml_backend_t cpu, int threads) {
-    auto set = entry_point<ggml_backend_set_n_threads_t>(cpu, "ggml_backend_set_n_threads");
+    auto set = proc_address<ggml_backend_set_n_threads_t>(cpu, "ggml_backend_set_n_threads");
     if (set) set(cpu, threads);
 }
 
 void set_abort_callback(ggml_backend_t cpu, ggml_abort_callback callback, void* data) {
-    auto set = entry_point<ggml_backend_set_abort_callback_t>(cpu, "ggml_backend_set_abort_callback");
+    auto set = proc_address<ggml_backend_set_abort_callback_t>(cpu, "ggml_backend_set_abort_callback");
     if (set) set(cpu, callback, data);
 }
 

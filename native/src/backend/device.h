@@ -1,6 +1,7 @@
 #pragma once
-// Devices by the names people type.
+// Finds ggml devices by the names that users type.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,28 +9,30 @@
 
 namespace ds4::backend {
 
-/// A device by its name: "cpu", "cuda:0", "hip:0", "metal", "vulkan:0", "rpc:HOST:PORT"; "auto" is what DS4_DEVICE
-/// names where that is set, else the first GPU, else the CPU. Throws RequestError listing what there is when the name
-/// fits no device, BackendError for a remote one that does not answer.
+/// Finds a device by its name: "cpu", "cuda:0", "hip:0", "metal", "vulkan:0" or "rpc:HOST:PORT". "auto" is the device
+/// that DS4_DEVICE names, else the first GPU, else the CPU. Throws RequestError listing the devices of this build when
+/// the name fits none, BackendError for a remote device that does not answer.
 ggml_backend_dev_t find_device(const std::string& name);
 
-/// Whether a name stands for whatever this machine has.
-bool is_automatic(const std::string& name);
-/// In ggml's order; throws BackendError where there are none.
+/// Returns whether a name leaves the choice to ds4: it is "auto", and DS4_DEVICE names no device.
+bool is_auto(const std::string& name);
+/// Returns all GPUs in ggml's order. Throws BackendError when there is none.
 std::vector<ggml_backend_dev_t> all_gpus();
 
-/// The name of a device: ggml's, "rpc:HOST:PORT" for a remote one.
+/// Returns the name of a device: ggml's, or "rpc:HOST:PORT" for a remote one.
 std::string name_of(ggml_backend_dev_t device);
 
-/// Whether a device can look rows up in a matrix of this type and shape, on our word or ggml's: no remote device says.
-bool looks_up_rows(ggml_backend_dev_t device, ggml_type type, int64_t columns, int64_t rows);
+/// Returns whether a device supports GGML_OP_GET_ROWS on a matrix of this type and shape. A remote device cannot be
+/// asked, so for it only types count that every GPU backend supports.
+bool supports_get_rows(ggml_backend_dev_t device, ggml_type type, int64_t columns, int64_t rows);
 
-/// The CPU device. Throws BackendError when no CPU backend is loaded.
+/// Returns the CPU device. Throws BackendError when no CPU backend is loaded.
 ggml_backend_dev_t cpu_device();
 
-/// One of the CPU backend's own functions, which a portable build loads at run time; null where it has none.
+/// Returns a function of the CPU backend by name, or null when the backend has none. A portable build loads the CPU
+/// backend at run time, so its functions cannot be linked.
 template <typename F>
-F entry_point(ggml_backend_t cpu, const char* name) {
+F proc_address(ggml_backend_t cpu, const char* name) {
     ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(ggml_backend_get_device(cpu));
     return reinterpret_cast<F>(ggml_backend_reg_get_proc_address(reg, name));
 }

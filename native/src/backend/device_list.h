@@ -1,5 +1,5 @@
 #pragma once
-// What ggml offers in this build, for people to look at.
+// Lists the backends and devices of this build, for people to look at.
 
 #include <string>
 #include <utility>
@@ -7,21 +7,23 @@
 
 namespace ds4::backend {
 
+/// One ggml device.
 struct DeviceFacts {
     std::string name, description;
     std::string kind;                  // "cpu", "gpu", "igpu", "accelerator", "meta"
-    std::string id;                    // of a PCI device its address, else empty
-    size_t memory_free, memory_total;  // bytes; 0 where ggml does not know
-    bool addresses_host_memory;        // weights can be used from the mapping
+    std::string id;                    // the address of a PCI device, else empty
+    size_t memory_free, memory_total;  // bytes; 0 when ggml does not know
+    bool addresses_host_memory;        // whether weights can be used from a file's mapping
 };
 
+/// One registered ggml backend with its devices.
 struct BackendFacts {
-    std::string name;                                           // ggml's: "CPU", "CUDA", "ROCm", "MTL", "Vulkan", "RPC"
-    std::vector<std::pair<std::string, std::string>> features;  // what ggml says of how it was built
+    std::string name;                                           // "CPU", "CUDA", "ROCm", "MTL", "Vulkan", "RPC"
+    std::vector<std::pair<std::string, std::string>> features;  // build features by name, such as "AVX2"
     std::vector<DeviceFacts> devices;
 };
 
-/// The backends that are registered, those without a device too.
+/// Returns the registered backends, including those without a device.
 std::vector<BackendFacts> backends();
 
 }  // namespace ds4::backend

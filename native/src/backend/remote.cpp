@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "backend/connection.h"
-#include "backend/rpc_greeting.h"
+#include "backend/rpc_handshake.h"
 #include "ds4/errors.h"
 #include "ggml-rpc.h"
 
@@ -20,13 +20,13 @@ ggml_backend_reg_t rpc() {
     return reg;
 }
 
-/// One of the backend's own functions: a portable build loads them at run time.
+/// Returns a function of the RPC backend by name. A portable build loads the backend at run time.
 template <typename F>
 F rpc_function(const char* name) {
     return reinterpret_cast<F>(ggml_backend_reg_get_proc_address(rpc(), name));
 }
 
-/// Splits "HOST:PORT". ggml knows neither the colons of IPv6 nor ports by name.
+/// Splits "HOST:PORT". ggml supports neither IPv6 addresses nor names of ports.
 Endpoint parse(const std::string& endpoint) {
     const size_t colon = endpoint.find(':');
     Endpoint e{endpoint, endpoint.substr(0, colon), 0};
@@ -50,11 +50,12 @@ struct OpenConnections {
     }
 };
 
-/// ggml ends the process where a server does not answer as it should, so it is asked before, unless it serves us.
+/// Checks the server by a handshake, unless a connection to it is open. ggml ends the process when a server does not
+/// answer as it should.
 void require_server(const Endpoint& endpoint) {
     OpenConnections& all = OpenConnections::all();
     const std::lock_guard lock(all.mutex);
-    if (all.open[endpoint.name].expired()) greet(endpoint);
+    if (all.open[endpoint.name].expired()) handshake(endpoint);
 }
 
 }  // namespace
@@ -80,7 +81,7 @@ std::shared_ptr<void> keep_connected(ggml_backend_dev_t device) {
     const std::lock_guard lock(all.mutex);
     std::weak_ptr<ggml_backend_buffer>& open = all.open[endpoint];
     if (const auto kept = open.lock()) return kept;
-    // ggml's connection lives as long as a buffer on it.
+    // ggml closes a connection when the last buffer on it is freed.
     ggml_backend_buffer_type_t type = ggml_backend_dev_buffer_type(device);
     ggml_backend_buffer_t buffer = type ? ggml_backend_buft_alloc_buffer(type, 1) : nullptr;
     if (!buffer) throw BackendError("the RPC server at " + endpoint + " gives no memory");

@@ -1,5 +1,5 @@
 #pragma once
-// The threads that compute a session's graphs on the CPU.
+// The CPU threads of a session.
 
 #include <vector>
 
@@ -9,35 +9,37 @@
 
 namespace ds4::backend {
 
+/// The number of CPU threads of a session, and where they run.
 struct WorkerOptions {
     int threads = 1;
-    /// A processor for every thread to stay on; empty: where the system likes.
+    /// One processor for each thread to stay on. When it is empty, the system places the threads.
     std::vector<int> cpus;
-    /// With it, a graph gets fewer threads while others need the processors; null: always all of them.
-    machine::Load* load = nullptr;
+    /// Measures free cores: a graph gets fewer threads while other processes use the cores. Null: always all threads.
+    machine::CpuLoad* load = nullptr;
 };
 
-/// A pool of its own: between graphs its threads sleep, after some milliseconds in which the next one may come.
+/// The thread pool of a session. Between graphs its threads busy-wait for some milliseconds and then sleep.
 class Workers {
    public:
-    /// `cpu` is to outlive it.
+    /// Starts the threads. `cpu` is the CPU backend and must outlive the pool. Throws BackendError without memory.
     Workers(ggml_backend_t cpu, WorkerOptions options);
     ~Workers();
     Workers(const Workers&) = delete;
     Workers& operator=(const Workers&) = delete;
 
-    /// Runs a graph, of which `cpu` computes a part or all.
+    /// Computes a graph; the scheduler may give all of it or only a part to the CPU backend.
     ggml_status compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph);
 
    private:
     ggml_backend_t cpu_;
     WorkerOptions options_;
-    std::vector<int> callers_;  // the caller is one of the threads while it computes
+    std::vector<int> callers_;  // processors of the calling thread, which is one of the pool's while it computes
     ggml_threadpool_t pool_;
 };
 
-/// Threads for one of several sessions that compute at this moment: all that it has, or its part of the free cores when
-/// together they have more threads than that; at least 1.
-int share(int threads, int of_all_sessions, int free_cores);
+/// Returns the number of threads for one of several sessions that compute now. `threads` is what the session has, and
+/// `of_all_sessions` what all of them have. When that is more than the free cores, each session gets its proportional
+/// part of them; at least 1.
+int threads_of_session(int threads, int of_all_sessions, int free_cores);
 
 }  // namespace ds4::backend

@@ -12,8 +12,8 @@ namespace ds4 {
 
 struct Drafter::Loaded {
     std::optional<backend::ConnectionLock> closing;  // held while the members below give memory back
-    backend::Connections connections;                // outlive what lies there
-    std::shared_ptr<const gguf::File> file;          // null for one without data
+    backend::Connections connections;                // must outlive the memory there
+    std::shared_ptr<const gguf::File> file;          // null for a drafter without data
     drafter::Description description;
     weights::LoadedWeights memory;
 
@@ -34,7 +34,7 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
         packable = drafter::packable(loaded->description.weights, target.hyperparameters());
     }
     const backend::ConnectionLock lock(loaded->connections.endpoints());
-    const machine::Interleaving interleaving(target.topology());
+    const machine::ScopedInterleaving interleaving(target.topology());
     loaded->memory = weights::load_weights(
         loaded->description.ctx.get(), *loaded->file, [&](const ggml_tensor*) { return target.device(); },
         target.threads(), packable, 0, progress);

@@ -11,8 +11,8 @@ namespace {
 void describe_heads(const weights::Describer& in, const Names& names, const Hyperparameters& hp, Weights& out) {
     const int64_t hidden = hp.stages.hidden;
     out.fusion = in.matrix(names.fusion, {std::ssize(hp.taps) * hidden, hidden});
-    out.fusion_norm = in.wide(names.fusion_norm, {hidden});
-    out.output_norm = in.wide(names.output_norm, {hidden});
+    out.fusion_norm = in.f32_vector(names.fusion_norm, {hidden});
+    out.output_norm = in.f32_vector(names.output_norm, {hidden});
     out.hc_head = in.hyper_connection(names.hc_head, hp.stages.streams * hidden, hp.stages.streams, 1);
     if (hp.rank == 0) return;
     out.markov_embedding = in.matrix(names.markov_embedding, {hp.rank, hp.stages.vocab});
@@ -21,14 +21,14 @@ void describe_heads(const weights::Describer& in, const Names& names, const Hype
 
 void describe_confidence(const weights::Describer& in, const Names& names, const Hyperparameters& hp, Weights& out) {
     if (!hp.confidence) return;
-    out.confidence = in.wide_matrix(names.confidence, {hp.stages.hidden + (hp.confidence_markov ? hp.rank : 0), 1});
+    out.confidence = in.f32_matrix(names.confidence, {hp.stages.hidden + (hp.confidence_markov ? hp.rank : 0), 1});
     in.require_finite(names.confidence);
-    if (in.has(names.confidence_bias)) out.confidence_bias = in.wide(names.confidence_bias, {1});
+    if (in.has(names.confidence_bias)) out.confidence_bias = in.f32_vector(names.confidence_bias, {1});
 }
 
-/// A tensor that nothing reads would mean that the drafter computes something else than its maker's.
+/// Throws FormatError for a tensor that no role uses: the drafter would compute something other than its maker's.
 void refuse_unknown(ggml_context* ctx, const gguf::File& file, const Names& names) {
-    // Copies of the target's, which some converters add.
+    // Some converters add copies of these two tensors of the target.
     std::set<std::string> known{"token_embd.weight", "output.weight"};
     for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) known.insert(t->name);
     for (const gguf::Tensor& tensor : file.tensors()) {

@@ -20,11 +20,11 @@ SessionOptions checked(const Model& model, const SessionOptions& options) {
     return options;
 }
 
-state::Homes homes(const Model& model, const std::vector<ggml_backend_ptr>& backends) {
+state::BufferTypes buffer_types(const Model& model, const std::vector<ggml_backend_ptr>& backends) {
     const auto memory = [&](int device) { return ggml_backend_get_default_buffer_type(backends[device].get()); };
-    state::Homes homes{{}, memory(model.device_map().head)};
-    for (int device : model.device_map().layers) homes.layers.push_back(memory(device));
-    return homes;
+    state::BufferTypes buffer_types{{}, memory(model.device_map().head)};
+    for (int device : model.device_map().layers) buffer_types.layers.push_back(memory(device));
+    return buffer_types;
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> model, const SessionOptions& op
       backends_(model_->open_backends()),
       workers_(backends_.back().get(), model_->workers()),
       device_(session::DeviceKernels::open(*model_, drafter_.get(), options_.kv_type, traffic_)),
-      state_(model_->hyperparameters(), options_.context, options_.kv_type, homes(*model_, backends_),
+      state_(model_->hyperparameters(), options_.context, options_.kv_type, buffer_types(*model_, backends_),
              drafter_ ? &drafter_->hyperparameters() : nullptr),
       forwards_([this](const graph::Shape& shape) {
           const model::Hyperparameters& hp = model_->hyperparameters();

@@ -11,7 +11,7 @@ namespace ds4::weights {
 
 namespace {
 
-/// Whether ggml can multiply by, or widen, weights of this type.
+/// Returns whether ggml can multiply by weights of this type, or widen them.
 bool is_weight_type(ggml_type type) { return type == GGML_TYPE_F32 || ggml_get_type_traits(type)->to_float != nullptr; }
 
 bool is_float_type(ggml_type type) { return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16; }
@@ -32,7 +32,7 @@ std::vector<float> widened(const gguf::Tensor& found) {
     return out;
 }
 
-/// The tensors of one layer; `name` puts the layer's prefix before a suffix.
+/// Describes the tensors of one layer, whose names are `prefix` + suffix.
 class LayerDescriber {
    public:
     LayerDescriber(const Describer& in, const model::Hyperparameters& hp, int64_t layer, const std::string& prefix)
@@ -43,7 +43,9 @@ class LayerDescriber {
    private:
     std::string name(const std::string& suffix) const { return prefix_ + suffix; }
     ggml_tensor* matrix(const std::string& suffix, const Shape& shape) const { return in_.matrix(name(suffix), shape); }
-    ggml_tensor* wide(const std::string& suffix, const Shape& shape) const { return in_.wide(name(suffix), shape); }
+    ggml_tensor* f32_vector(const std::string& suffix, const Shape& shape) const {
+        return in_.f32_vector(name(suffix), shape);
+    }
 
     HyperConnection hyper_connection(const std::string& suffix) const {
         return in_.hyper_connection(name(suffix), hp_.streams * hp_.hidden, hp_.mix_size(), 3);
@@ -52,13 +54,13 @@ class LayerDescriber {
     Attention attention() const {
         const int64_t heads = hp_.heads * hp_.head_size, ranks = hp_.output_groups * hp_.output_rank;
         Attention out{};
-        out.norm = wide("attn_norm.weight", {hp_.hidden});
-        out.sinks = wide("attn_sinks.weight", {hp_.heads});
+        out.norm = f32_vector("attn_norm.weight", {hp_.hidden});
+        out.sinks = f32_vector("attn_sinks.weight", {hp_.heads});
         out.query_a = matrix("attn_q_a.weight", {hp_.hidden, hp_.query_rank});
-        out.query_a_norm = wide("attn_q_a_norm.weight", {hp_.query_rank});
+        out.query_a_norm = f32_vector("attn_q_a_norm.weight", {hp_.query_rank});
         out.query_b = matrix("attn_q_b.weight", {hp_.query_rank, heads});
         out.kv = matrix("attn_kv.weight", {hp_.hidden, hp_.head_size});
-        out.kv_norm = wide("attn_kv_a_norm.weight", {hp_.head_size});
+        out.kv_norm = f32_vector("attn_kv_a_norm.weight", {hp_.head_size});
         out.output_a = matrix("attn_output_a.weight", {heads / hp_.output_groups, ranks});
         out.output_b = matrix("attn_output_b.weight", {ranks, hp_.hidden});
         if (ratio_ != 0) out.compressor = compressor("attn_compressor_", hp_.head_size);
@@ -69,7 +71,7 @@ class LayerDescriber {
     Compressor compressor(const std::string& prefix, int64_t size) const {
         const int64_t width = model::Hyperparameters::compress_width(ratio_, size);
         return {matrix(prefix + "kv.weight", {hp_.hidden, width}), matrix(prefix + "gate.weight", {hp_.hidden, width}),
-                matrix(prefix + "ape.weight", {width, ratio_}), wide(prefix + "norm.weight", {size})};
+                matrix(prefix + "ape.weight", {width, ratio_}), f32_vector(prefix + "norm.weight", {size})};
     }
 
     Indexer indexer() const {
@@ -81,12 +83,12 @@ class LayerDescriber {
     Moe moe() const {
         const int64_t width = hp_.expert_widths[static_cast<size_t>(layer_)], shared = width * hp_.shared_experts;
         Moe out{};
-        out.norm = wide("ffn_norm.weight", {hp_.hidden});
+        out.norm = f32_vector("ffn_norm.weight", {hp_.hidden});
         out.router = matrix("ffn_gate_inp.weight", {hp_.hidden, hp_.experts});
         if (layer_ < hp_.hash_layers) {
             out.token_map = in_.token_map(name("ffn_gate_tid2eid.weight"), hp_.experts_used, hp_.vocab, hp_.experts);
         } else {
-            out.bias = wide("exp_probs_b.bias", {hp_.experts});
+            out.bias = f32_vector("exp_probs_b.bias", {hp_.experts});
         }
         out.gate = matrix("ffn_gate_exps.weight", {hp_.hidden, width, hp_.experts});
         out.up = matrix("ffn_up_exps.weight", {hp_.hidden, width, hp_.experts});
@@ -112,13 +114,13 @@ ggml_tensor* Describer::matrix(const std::string& name, const Shape& shape) cons
     return create(found, found.type);
 }
 
-ggml_tensor* Describer::wide_matrix(const std::string& name, const Shape& shape) const {
+ggml_tensor* Describer::f32_matrix(const std::string& name, const Shape& shape) const {
     const gguf::Tensor& found = find(name, shape);
     if (!is_weight_type(found.type)) fail_type(found, "a float or quantised type");
     return create(found, GGML_TYPE_F32);
 }
 
-ggml_tensor* Describer::wide(const std::string& name, const Shape& shape) const {
+ggml_tensor* Describer::f32_vector(const std::string& name, const Shape& shape) const {
     const gguf::Tensor& found = find(name, shape);
     if (!is_float_type(found.type)) fail_type(found, "F32, F16 or BF16; do not quantise this tensor");
     require_finite(name);
@@ -142,16 +144,16 @@ void Describer::require_finite(const std::string& name) const {
 
 HyperConnection Describer::hyper_connection(const std::string& prefix, int64_t wide_size, int64_t columns,
                                             int64_t scales) const {
-    return {wide_matrix(prefix + "fn.weight", {wide_size, columns}), wide(prefix + "base.weight", {columns}),
-            wide(prefix + "scale.weight", {scales})};
+    return {f32_matrix(prefix + "fn.weight", {wide_size, columns}), f32_vector(prefix + "base.weight", {columns}),
+            f32_vector(prefix + "scale.weight", {scales})};
 }
 
 const gguf::Tensor& Describer::find(const std::string& name, const Shape& shape) const {
     const gguf::Tensor* found = file_.find_tensor(name);
     if (found == nullptr) throw file_.error("tensor '" + name + "' is missing, wanted shape " + show(shape));
-    std::array<int64_t, 4> wanted{1, 1, 1, 1};
-    std::copy(shape.begin(), shape.end(), wanted.begin());
-    if (found->ne != wanted) {
+    std::array<int64_t, 4> expected{1, 1, 1, 1};
+    std::copy(shape.begin(), shape.end(), expected.begin());
+    if (found->ne != expected) {
         throw file_.error("tensor '" + name + "' has shape " + gguf::show_shape(*found) + ", wanted " + show(shape));
     }
     return *found;
@@ -170,8 +172,8 @@ void Describer::check_ids(const gguf::Tensor& found, int64_t experts) const {
     }
 }
 
-void Describer::fail_type(const gguf::Tensor& found, const std::string& wanted) const {
-    throw file_.error("tensor '" + found.name + "' is of type " + gguf::type_name(found.type) + ", wanted " + wanted);
+void Describer::fail_type(const gguf::Tensor& found, const std::string& expected) const {
+    throw file_.error("tensor '" + found.name + "' is of type " + gguf::type_name(found.type) + ", wanted " + expected);
 }
 
 ggml_tensor* Describer::create(const gguf::Tensor& found, ggml_type type) const {

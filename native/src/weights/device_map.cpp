@@ -10,7 +10,7 @@
 namespace ds4::weights {
 namespace {
 
-std::vector<std::string> parts_of(const std::string& list) {
+std::vector<std::string> split_at_commas(const std::string& list) {
     std::vector<std::string> parts;
     for (size_t at = 0; at <= list.size();) {
         const size_t comma = std::min(list.find(',', at), list.size());
@@ -20,11 +20,11 @@ std::vector<std::string> parts_of(const std::string& list) {
     return parts;
 }
 
-/// Devices in the order that layers go to them. "auto" for several parts is all GPUs.
+/// Returns the devices in the order that layers go to them. "auto" with a split means all GPUs.
 std::vector<ggml_backend_dev_t> chosen_devices(const DeviceOptions& options) {
-    if (options.split.size() > 1 && backend::is_automatic(options.device)) return backend::all_gpus();
+    if (options.split.size() > 1 && backend::is_auto(options.device)) return backend::all_gpus();
     std::vector<ggml_backend_dev_t> devices;
-    for (const std::string& name : parts_of(options.device)) {
+    for (const std::string& name : split_at_commas(options.device)) {
         ggml_backend_dev_t device = backend::find_device(name);
         if (std::ranges::find(devices, device) != devices.end()) {
             throw RequestError("device '" + name + "' is named twice in '" + options.device + "'");
@@ -34,20 +34,20 @@ std::vector<ggml_backend_dev_t> chosen_devices(const DeviceOptions& options) {
     return devices;
 }
 
-std::string in_words(const std::vector<int64_t>& numbers) {
+std::string comma_separated(const std::vector<int64_t>& numbers) {
     std::string text;
     for (int64_t n : numbers) text += (text.empty() ? "" : ",") + std::to_string(n);
     return text;
 }
 
-/// Layers of each device: as the split says, or in equal parts.
-std::vector<int64_t> counts(const DeviceOptions& options, size_t devices, int64_t layers) {
+/// Returns the number of layers of each device: the split, or equal parts when there is none.
+std::vector<int64_t> layers_by_device(const DeviceOptions& options, size_t devices, int64_t layers) {
     std::vector<int64_t> split = options.split;
     const auto parts = static_cast<int64_t>(devices);
     for (int64_t i = 0; split.size() < devices && options.split.empty(); i++) {
         split.push_back(layers * (i + 1) / parts - layers * i / parts);
     }
-    const std::string given = "the split " + in_words(split);
+    const std::string given = "the split " + comma_separated(split);
     if (split.size() != devices) {
         throw RequestError(given + " has " + std::to_string(split.size()) + " parts for " + std::to_string(devices) +
                            (devices == 1 ? " device" : " devices") + ": give as many devices as parts, as in a,b");
@@ -60,12 +60,12 @@ std::vector<int64_t> counts(const DeviceOptions& options, size_t devices, int64_
     return split;
 }
 
-std::string layers_in_words(int64_t count) { return std::to_string(count) + (count == 1 ? " layer" : " layers"); }
+std::string layer_count(int64_t count) { return std::to_string(count) + (count == 1 ? " layer" : " layers"); }
 
-int64_t host_experts(int64_t wanted, int64_t layers) {
-    if (wanted == kEveryLayer) return layers;
-    if (wanted >= 0 && wanted <= layers) return wanted;
-    throw RequestError("experts of " + std::to_string(wanted) + " layers are to stay on the CPU, wanted 0 to " +
+int64_t host_experts(int64_t cpu_moe, int64_t layers) {
+    if (cpu_moe == kEveryLayer) return layers;
+    if (cpu_moe >= 0 && cpu_moe <= layers) return cpu_moe;
+    throw RequestError("experts of " + std::to_string(cpu_moe) + " layers are to stay on the CPU, wanted 0 to " +
                        std::to_string(layers) + ", the model's layers");
 }
 
@@ -77,7 +77,7 @@ DeviceMap all_on_cpu(int64_t layers, bool own_kernels) {
 
 DeviceMap make_device_map(const DeviceOptions& options, int64_t layers) {
     const std::vector<ggml_backend_dev_t> devices = chosen_devices(options);
-    const std::vector<int64_t> split = counts(options, devices.size(), layers);
+    const std::vector<int64_t> split = layers_by_device(options, devices.size(), layers);
     DeviceMap device_map;
     std::ranges::copy_if(devices, std::back_inserter(device_map.devices),
                          [](auto d) { return d != backend::cpu_device(); });
@@ -94,7 +94,7 @@ DeviceMap make_device_map(const DeviceOptions& options, int64_t layers) {
 
 namespace {
 
-/// Calls visit(device index, layers) for each run of layers on one device.
+/// Calls visit(device index, number of layers) for each run of consecutive layers on one device.
 template <typename F>
 void each_run(const DeviceMap& device_map, F visit) {
     const auto& layers = device_map.layers;
@@ -120,12 +120,12 @@ std::string describe(const DeviceMap& device_map) {
     const int64_t all = std::ssize(device_map.layers);
     each_run(device_map, [&](int device, int64_t layers) {
         text += (text.empty() ? "" : ", ") + backend::name_of(device_map.devices[device]);
-        if (layers < all) text += " (" + layers_in_words(layers) + ")";
+        if (layers < all) text += " (" + layer_count(layers) + ")";
     });
     const bool elsewhere =
         std::ranges::any_of(device_map.layers, [&](int device) { return device != device_map.cpu(); });
     if (device_map.host_experts == 0 || !elsewhere) return text;
-    return text + ", routed experts of " + layers_in_words(device_map.host_experts) + " on the CPU";
+    return text + ", routed experts of " + layer_count(device_map.host_experts) + " on the CPU";
 }
 
 }  // namespace ds4::weights

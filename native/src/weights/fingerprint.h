@@ -1,5 +1,5 @@
 #pragma once
-// What tells one file's weights from another's.
+// Identifies the weights of a file.
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace ds4::weights {
 
-/// A hash of names, types, shapes and a sample of every tensor's bytes.
+/// Returns a hash (64-bit FNV-1a) of the name, type, shape and first 64 bytes of every tensor.
 uint64_t fingerprint(const gguf::File& file);
 
 }  // namespace ds4::weights

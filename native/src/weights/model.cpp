@@ -13,7 +13,7 @@
 namespace ds4 {
 namespace {
 
-/// Whether weights were packed at load; a file may also hold packed weights, which are used from its mapping.
+/// Returns whether a tensor was packed at load. A file may have packed tensors, too, which are used from its mapping.
 bool any_packed_at_load(ggml_context* ctx, const gguf::File& file) {
     for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
         if (kernels::packed_of(t) && t->data != file.find_tensor(t->name)->data) return true;
@@ -27,13 +27,13 @@ struct Model::Loaded {
     std::optional<backend::ConnectionLock> closing;  // held while the members below give memory back
     std::shared_ptr<const gguf::File> file;
     model::Hyperparameters hp;
-    backend::Connections connections;  // outlive what lies there
+    backend::Connections connections;  // must outlive the memory there
     ggml_context_ptr ctx;
     weights::LoadedWeights memory;
     weights::Weights weights;
     machine::Topology topology;
     int threads = 1;
-    std::unique_ptr<machine::Load> load;
+    std::unique_ptr<machine::CpuLoad> load;
     std::atomic<size_t> next_cpu{0};
     bool spread_over_nodes = false;
 
@@ -42,7 +42,7 @@ struct Model::Loaded {
     void load_weights(const ModelOptions& options, const LoadProgress& progress);
 };
 
-/// Reads what the file says, and decides which device computes what.
+/// Reads the file, describes its weights, and decides which device computes what.
 void Model::Loaded::read(const std::string& path, const ModelOptions& options) {
     file = gguf::File::open(path);
     hp = model::read_hyperparameters(*file);
@@ -50,14 +50,14 @@ void Model::Loaded::read(const std::string& path, const ModelOptions& options) {
     weights = weights::describe_weights(ctx.get(), *file, hp);
     weights::assign_devices(weights, {options.device, options.split, options.cpu_moe},
                             options.repack && weights::own_kernels());
-    // Only ds4's kernels give the same bits with any number of threads.
-    if (!options.threads && weights.device_map.own_kernels) load = std::make_unique<machine::Load>(topology);
+    // With ggml's kernels a result depends on the number of threads, so the number must not change.
+    if (!options.threads && weights.device_map.own_kernels) load = std::make_unique<machine::CpuLoad>(topology);
     connections = backend::Connections(weights.device_map.devices);
 }
 
 void Model::Loaded::load_weights(const ModelOptions& options, const LoadProgress& progress) {
     const backend::ConnectionLock lock(connections.endpoints());
-    const machine::Interleaving interleaving(topology);
+    const machine::ScopedInterleaving interleaving(topology);
     const auto device_of = [&](const ggml_tensor* t) {
         return weights.device_map.devices[weights::device_index_of(weights, t)];
     };
@@ -108,10 +108,10 @@ std::vector<ggml_backend_ptr> Model::open_backends() const {
 
 backend::WorkerOptions Model::workers() const {
     backend::WorkerOptions workers{threads(), {}, loaded_->load.get()};
-    // Threads that stay near memory that is spread over all nodes would be fast or slow by luck.
+    // Pinned threads are fast or slow by chance unless the memory is spread over all nodes.
     const auto count = static_cast<size_t>(threads());
     if (spread_over_nodes()) {
-        workers.cpus = machine::spread(topology(), count, loaded_->next_cpu.fetch_add(count));
+        workers.cpus = machine::cpus_for_threads(topology(), count, loaded_->next_cpu.fetch_add(count));
     }
     if (workers.cpus.size() < count) workers.cpus.clear();
     return workers;

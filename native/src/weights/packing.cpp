@@ -16,7 +16,7 @@ void add(std::vector<Packable>& out, std::initializer_list<ggml_tensor*> tensors
     }
 }
 
-/// Packs the rows of one tile.
+/// Packs the rows of one tile, after widening them to F32 when the format is not that of their type.
 void pack_tile(ggml_type type, const void* rows, int64_t count, int64_t columns, kernels::Format format, void* out) {
     if (kernels::format_of(type) == format) {
         kernels::pack_tile(format, rows, ggml_row_size(type, columns), count, columns, out);
@@ -64,23 +64,23 @@ std::vector<Packable> packable(const Weights& weights, const model::Hyperparamet
     return out;
 }
 
-std::optional<kernels::PackedTensor> packed_shape(const Packable& wanted) {
-    const ggml_tensor* t = wanted.tensor;
-    return kernels::packed_shape(t->type, t->ne[0], ggml_nrows(t) / wanted.count, wanted.count);
+std::optional<kernels::PackedTensor> packed_shape(const Packable& packable) {
+    const ggml_tensor* t = packable.tensor;
+    return kernels::packed_shape(t->type, t->ne[0], ggml_nrows(t) / packable.count, packable.count);
 }
 
-void require_packed_alike(const gguf::File& file, const std::vector<Packable>& packable) {
+void require_same_packing(const gguf::File& file, const std::vector<Packable>& packable) {
     std::unordered_map<std::string_view, const Packable*> known;
     for (const Packable& each : packable) known.emplace(each.tensor->name, &each);
     for (const gguf::Tensor& t : file.tensors()) {
         if (t.packed == 0) continue;
         const auto found = known.find(t.name);
         if (found == known.end()) fail(file, t, "which only rows can be used of");
-        const Packable& wanted = *found->second;
-        if (t.packed != wanted.count)
-            fail(file, t, "as " + std::to_string(t.packed) + " matrices, wanted " + std::to_string(wanted.count));
-        if (t.type != wanted.tensor->type)
-            fail(file, t, "as " + gguf::type_name(t.type) + ", wanted " + gguf::type_name(wanted.tensor->type));
+        const Packable& expected = *found->second;
+        if (t.packed != expected.count)
+            fail(file, t, "as " + std::to_string(t.packed) + " matrices, wanted " + std::to_string(expected.count));
+        if (t.type != expected.tensor->type)
+            fail(file, t, "as " + gguf::type_name(t.type) + ", wanted " + gguf::type_name(expected.tensor->type));
     }
 }
 

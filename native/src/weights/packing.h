@@ -1,7 +1,8 @@
 #pragma once
-// Which weights the CPU's kernels compute with, and their packing.
+// Selects the weights that ds4's CPU kernels compute with, and packs them.
 
-#include <deque>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "cpu/packed_tensor.h"
@@ -10,26 +11,30 @@
 
 namespace ds4::weights {
 
-/// A tensor that only products read, and how many matrices it holds.
+/// A tensor that is used in matrix products only, and the number of matrices in it.
 struct Packable {
     ggml_tensor* tensor;
     int64_t count = 1;
 };
 
-/// Those of a layer, or of a drafter's stage; of a target, what the CPU's own kernels compute with.
+/// Appends the packable tensors of a layer, or of a stage of a drafter.
 void add_packable(std::vector<Packable>& out, const Layer& layer, const model::Hyperparameters& hp);
+/// Returns the packable tensors of a target that ds4's CPU kernels compute with, by its device map.
 std::vector<Packable> packable(const Weights& weights, const model::Hyperparameters& hp);
 
-/// How a tensor will lie, if its type has kernels.
-std::optional<kernels::PackedTensor> packed_shape(const Packable& wanted);
+/// Returns the packed shape of a tensor, or nothing when its type has no kernel.
+std::optional<kernels::PackedTensor> packed_shape(const Packable& packable);
 
-/// Throws FormatError naming a tensor of the file that was packed ahead of time otherwise than `packable` has it.
-void require_packed_alike(const gguf::File& file, const std::vector<Packable>& packable);
+/// Throws FormatError naming a tensor that is packed in the file although it is not in `packable`, or with another type
+/// or number of matrices.
+void require_same_packing(const gguf::File& file, const std::vector<Packable>& packable);
 
-/// Packs rows of `type` as tiles of `packed`, which is the same type, or F32 for any.
+/// Packs `count` rows of `columns` elements of `type` to tiles of type `packed`, which is `type` itself, or F32 for any
+/// type.
 void pack_rows(ggml_type type, const void* rows, int64_t count, int64_t columns, ggml_type packed, void* out);
 
-/// Packs tiles [first, last) of all of a tensor's matrices from the file's rows into the tensor's data.
+/// Packs tiles [first, last) of a tensor, counted over all its matrices, from the rows in the file to the data of
+/// `tensor`.
 void pack_tiles(const gguf::Tensor& source, const ggml_tensor* tensor, int64_t first, int64_t last);
 
 }  // namespace ds4::weights

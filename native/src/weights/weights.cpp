@@ -12,9 +12,9 @@ Weights describe_weights(ggml_context* ctx, const gguf::File& file, const model:
     const Describer in(ctx, file);
     Weights out{};
     out.embedding = in.matrix("token_embd.weight", {hp.hidden, hp.vocab});
-    // Without a matrix of its own, the head is tied to the embedding.
+    // Without an output matrix in the file, the head is tied to the embedding.
     out.output = in.has("output.weight") ? in.matrix("output.weight", {hp.hidden, hp.vocab}) : out.embedding;
-    out.output_norm = in.wide("output_norm.weight", {hp.hidden});
+    out.output_norm = in.f32_vector("output_norm.weight", {hp.hidden});
     out.hc_head = in.hyper_connection("output_hc_", hp.streams * hp.hidden, hp.streams, 1);
     for (int64_t layer = 0; layer < hp.layers; ++layer) {
         out.layers.push_back(describe_layer(in, hp, layer, "blk." + std::to_string(layer) + "."));
@@ -30,7 +30,8 @@ void assign_devices(Weights& weights, const DeviceOptions& options, bool own_ker
     const ggml_tensor* rows = weights.embedding;
     if (weights.output == rows) device_map.embedding = device_map.head;
     ggml_backend_dev_t device = device_map.devices[device_map.embedding];
-    if (!backend::looks_up_rows(device, rows->type, rows->ne[0], rows->ne[1])) device_map.embedding = device_map.cpu();
+    if (!backend::supports_get_rows(device, rows->type, rows->ne[0], rows->ne[1]))
+        device_map.embedding = device_map.cpu();
 }
 
 int device_index_of(const Weights& weights, const ggml_tensor* tensor) {

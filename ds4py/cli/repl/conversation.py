@@ -1,4 +1,4 @@
-"""A conversation in a live session."""
+"""Keeps a conversation in one session."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from ds4py import Engine, Session, Tokenizer
 
 MARKERS: Final = (BOS, USER, ASSISTANT, THINK, END_THINK, EOS)
-"""What any turn may need."""
+"""The tokens of the chat layout that a turn may need."""
 
 
-class Talk:
-    """A conversation whose turns extend the state of one session: nothing of it is evaluated twice.
+class Conversation:
+    """A conversation whose turns extend the state of one session. No token is evaluated twice.
 
-    Reasoning therefore stays in the state, where the layout's default would drop that of earlier turns. What the
-    conversation is can be read off the tokens in the state, so that it needs no other record.
+    Reasoning of earlier turns stays in the state, while the chat layout would drop it by default. The tokens in the
+    state are the only record of the conversation.
 
     Attributes:
-        session: the live one; `load` takes another.
-        system: the system text of the conversation.
+        session: the session of the conversation; `load` replaces it.
+        system: the system text, or None.
         thinking: whether the model thinks before its next answers.
-        effort: of thinking, for a conversation that begins with it.
+        effort: the effort of thinking, for a conversation that begins with it.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Talk:
         self.effort = effort
 
     def check(self) -> None:
-        """Raises RequestError for a vocabulary without the tokens of a chat, and for an effort that there is not."""
+        """Raises RequestError if the vocabulary lacks a token of the chat layout, or for an unknown effort."""
         if missing := [each for each in MARKERS if self._engine.tokenizer.token_id(each) is None]:
             raise RequestError(
                 f"this model's vocabulary lacks {', '.join(missing)}, which a chat needs: continue plain text with "
@@ -49,11 +49,12 @@ class Talk:
             )
         self.turn("")
 
-    def say(self, text: str, **options: Any) -> Iterator[Event]:
-        """The events of the answer to a message; `options` are those of `Session.generate`.
+    def reply(self, text: str, **options: Any) -> Iterator[Event]:
+        """Yields the events of the answer to a message. `options` are those of `Session.generate`.
 
-        The message is in the state with the first event. Where the iterator is dropped, or an error ends it, the state
-        holds what has been answered so far, or is as before the message where its evaluation was stopped.
+        The message is in the state as soon as the first event comes. If the caller drops the iterator, or an error ends
+        it, the state holds the answer so far. If the evaluation of the message was stopped, the state is as before the
+        message.
         """
         parser = ReplyParser(thinking=self.thinking, tools=False)
         for piece in self.session.generate(self.turn(text), **options):
@@ -61,7 +62,7 @@ class Talk:
         yield from parser.finish()
 
     def turn(self, text: str) -> list[int]:
-        """The ids that a message adds to the state."""
+        """Returns the token ids that a message adds to the state."""
         tokenizer, tokens = self._engine.tokenizer, self.session.history().tolist()
         if tokens:
             opened, closed = (last(tokens, tokenizer.token_id(marker)) for marker in (THINK, END_THINK))
@@ -74,7 +75,7 @@ class Talk:
         return encode_chat(tokenizer, messages, thinking=self.thinking, effort=effort)
 
     def undo(self) -> bool:
-        """Takes back the last message and its answer; False where there is none."""
+        """Removes the latest message and its answer. Returns False if there is none."""
         tokens, user = self.session.history().tolist(), self._engine.tokenizer.token_id(USER)
         at = last(tokens, user)
         if at < 0:
@@ -83,17 +84,17 @@ class Talk:
         return True
 
     def restart(self) -> None:
-        """Forgets the conversation, but for its system text."""
+        """Removes everything from the state. The system text stays for the next message."""
         self.session.rewind(0)
 
     def save(self, path: str) -> None:
-        """Writes the state to a file."""
+        """Writes the state to a file. Raises RequestError if it is empty."""
         if not self.session.position:
             raise RequestError("there is nothing to save yet")
         self.session.save(path)
 
     def load(self, path: str) -> None:
-        """Goes on with the conversation of a file that `save` wrote with this model."""
+        """Replaces the conversation by that of a file which `save` wrote with this model."""
         loaded = self._engine.load_session(path)
         self.session.close()
         self.session = loaded
@@ -101,18 +102,18 @@ class Talk:
 
 
 def system_of(tokenizer: Tokenizer, tokens: list[int]) -> str | None:
-    """The system text of a conversation, without the words for an effort before it; None where it has none."""
+    """Returns the system text of a conversation without the words for an effort, or None if it has none."""
     user = tokenizer.token_id(USER)
     if user not in tokens:
         return None
     text = tokenizer.decode(tokens[1 : tokens.index(user)])
     if tokenizer.chat_template is not None:
-        with suppress(RequestError, FormatError):  # it knows no effort, so there are no words for one
+        with suppress(RequestError, FormatError):  # a template without efforts has no words to remove
             for level in EFFORTS:
                 text = text.removeprefix(ChatTemplate(tokenizer.chat_template).effort(level))
     return text or None
 
 
 def last(tokens: list[int], token: int | None) -> int:
-    """The last place of a token, or -1."""
+    """Returns the last index of a token, or -1."""
     return next((place for place in reversed(range(len(tokens))) if tokens[place] == token), -1)

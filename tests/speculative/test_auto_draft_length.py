@@ -1,4 +1,4 @@
-"""The automatic width, in time that its own costs tell: never slower than plain decoding, near the best fixed width."""
+"""The policy `auto`, in time that its own costs tell: never slower than plain, near the best fixed draft length."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from simulated_cycles import MID, Simulation, costs
 
-from ds4py.speculative import Auto, Breaker, Confidence, Costs, Cycle, Draft, Fixed, Offer, Width
-from ds4py.speculative.draft_length.account import DEBT, SHARE, Account
+from ds4py.speculative import Auto, Breaker, Confidence, Costs, Cycle, Draft, DraftEstimate, DraftLengthPolicy, Fixed
+from ds4py.speculative.draft_length.account import MAX_DEBT, SHARE, Account
 
 PUBLISHED = (73.7, 96.6, 116.2, 133.8, 150.0, 159.4)
 CLIFF = (73.26, 95.68, 127.58, 151.75, 157.29, 173.62)
@@ -18,16 +18,20 @@ SETTINGS = [(MID, 20.0), (MID, 35.0), (PUBLISHED, 23.6), (CLIFF, 23.6), (FLAT, 1
 
 
 @cache
-def time_of(width: Width, curve: tuple[float, ...], draft: float, a: float, sure: float, tokens: int = 256) -> float:
+def time_of(
+    draft_length: DraftLengthPolicy, curve: tuple[float, ...], draft: float, a: float, sure: float, tokens: int = 256
+) -> float:
     """Milliseconds a token, the mean of requests."""
     known = costs(curve, draft)
-    return float(np.mean([Simulation(width, known, lambda _: a, sure=sure, seed=s).run(tokens) for s in range(16)]))
+    return float(
+        np.mean([Simulation(draft_length, known, lambda _: a, sure=sure, seed=s).run(tokens) for s in range(16)])
+    )
 
 
 @pytest.mark.parametrize("a", [0.0, 0.3, 0.7, 1.0])
 @pytest.mark.parametrize("sure", [0.0, 0.5])
 @pytest.mark.parametrize(("curve", "draft"), SETTINGS)
-def test_never_slower_than_plain_and_near_the_best_fixed_width(curve, draft, sure, a) -> None:
+def test_never_slower_than_plain_and_near_the_best_fixed_draft_length(curve, draft, sure, a) -> None:
     auto = time_of(Auto(), curve, draft, a, sure)
     fixed = [time_of(Fixed(k), curve, draft, a, sure) for k in range(1, 6)]
     assert curve[0] / auto >= 0.98
@@ -63,7 +67,7 @@ def test_losses_are_bounded_whatever_drafters_promise() -> None:
     simulation.run(2000)
     price, stake = (35.0 + MID[1] - MID[0]) / 1000, (35.0 + MID[5] - MID[0]) / 1000
     plain = 2000 * MID[0] / 1000
-    assert simulation.seconds <= plain * (1 + SHARE) + price + (1 + DEBT) * stake
+    assert simulation.seconds <= plain * (1 + SHARE) + price + (1 + MAX_DEBT) * stake
 
 
 def _sure(count: int, confidence: float = 0.95) -> Draft:
@@ -71,19 +75,23 @@ def _sure(count: int, confidence: float = 0.95) -> Draft:
 
 
 def test_unknown_costs_are_learned_first() -> None:
-    """Every width has a few cycles, the widest first, and then the costs decide."""
+    """Every draft length has a few cycles, the widest first, and then the costs decide."""
     policy, found = Auto().start(), []
     learned = Costs()
     for _ in range(18):
-        offer = Offer(expected=[0.5] * 5, curve=learned.curve(0, "dspark"), unknown=learned.unknown(range(6)))
-        found.append(policy.choose(offer))
+        estimate = DraftEstimate(
+            survival=[0.5] * 5, curve=learned.curve(0, "dspark"), unmeasured=learned.unmeasured(range(6))
+        )
+        found.append(policy.choose(estimate))
         assert policy.trying == (found[-1] > 0)
         learned.add_verify(0, found[-1], MID[found[-1]] / 1000)
         learned.add_draft(0, "dspark", 0.035)
         policy.observe(Cycle(found[-1], 0, 0.035, MID[found[-1]] / 1000, 0))
     assert found == [5] * 3 + [4] * 3 + [3] * 3 + [2] * 3 + [1] * 3 + [0] * 3
-    offer = Offer(expected=[0.1] * 5, curve=learned.curve(0, "dspark"), unknown=learned.unknown(range(6)))
-    assert offer.unknown is None and offer.best[0] == 0
+    estimate = DraftEstimate(
+        survival=[0.1] * 5, curve=learned.curve(0, "dspark"), unmeasured=learned.unmeasured(range(6))
+    )
+    assert estimate.unmeasured is None and estimate.best[0] == 0
 
 
 def test_a_drafter_that_underrates_itself_is_found_out() -> None:
@@ -94,16 +102,16 @@ def test_a_drafter_that_underrates_itself_is_found_out() -> None:
 
 
 def test_a_wrong_cost_is_measured_again() -> None:
-    """Verifies seemed dear once; each width is taken now and then, and its cost is corrected."""
+    """Verifies seemed dear once; each draft length is taken now and then, and its cost is corrected."""
     known, policy = costs((60.0, 62.0, 200.0, 250.0, 300.0, 350.0), 1.0), Auto().start()
     for _ in range(600):
-        offer = Offer([0.9] * 5, known.curve(0, "scripted"), oldest=known.oldest(5))
-        width = policy.choose(offer)
-        known.add_verify(0, width, (60.0 + 2 * width) / 1000)
-        policy.observe(Cycle(width, width, 0.001, (60.0 + 2 * width) / 1000, 0))
+        estimate = DraftEstimate([0.9] * 5, known.curve(0, "scripted"), oldest=known.oldest(5))
+        draft_length = policy.choose(estimate)
+        known.add_verify(0, draft_length, (60.0 + 2 * draft_length) / 1000)
+        policy.observe(Cycle(draft_length, draft_length, 0.001, (60.0 + 2 * draft_length) / 1000, 0))
     curve = known.curve(0, "scripted")
     assert curve is not None and curve.verify[5] == pytest.approx(0.070)
-    assert policy.choose(Offer([0.9] * 5, curve)) == 5
+    assert policy.choose(DraftEstimate([0.9] * 5, curve)) == 5
 
 
 class TestAccount:
@@ -140,7 +148,7 @@ class TestAccount:
         while account.allows(stake=1.0):
             account.drafted(plain=1.0, taken=2.0, price=1.0, tried=False)
             cycles += 1
-        assert cycles == 1 + DEBT
+        assert cycles == 1 + MAX_DEBT
 
     def test_a_win_with_a_cheap_proposer_takes_nothing_away(self) -> None:
         account = Account()
@@ -154,8 +162,8 @@ class TestAccount:
 
 
 class TestExactness:
-    """The counterexample (spec: dspark.md, section 3.7): p = 0.7 / 0.3, q = 0.5 / 0.5, and a second proposal that is
-    promising only behind A. A width that looks at it says A in 85 % of the texts."""
+    """The counterexample (docs/dspark.md section 3.7): p = 0.7 / 0.3, q = 0.5 / 0.5, and a second proposal that is
+    promising only behind A. A draft length that looks at it says A in 85 % of the texts."""
 
     P, Q = np.array([0.7, 0.3]), np.array([0.5, 0.5])
     VERIFY = (1.0, 2.0, 1 / 0.45)
@@ -186,14 +194,14 @@ class TestExactness:
     def test_ours_is_not(self) -> None:
         policy = Auto().start()
         known = Costs.from_dict({"verify_ms": {"0": dict(enumerate(self.VERIFY))}, "draft_ms": {"d": {"0": 1e-6}}})
-        offer = Offer(expected=[0.8, 0.5], curve=known.curve(0, "d"), confident=True)
-        policy.choose(offer)
-        assert self.share_of_a(lambda confidence: policy.admit(offer, confidence)) == pytest.approx(0.70, abs=0.008)
+        estimate = DraftEstimate(survival=[0.8, 0.5], curve=known.curve(0, "d"), has_confidence=True)
+        policy.choose(estimate)
+        assert self.share_of_a(lambda confidence: policy.admit(estimate, confidence)) == pytest.approx(0.70, abs=0.008)
 
 
 def test_a_breaker_loses_less_on_a_poor_run_and_nothing_on_a_good_one() -> None:
-    def seconds(width: Width, a: float) -> float:
-        return time_of(width, PUBLISHED, 23.6, a, 0.0)
+    def seconds(draft_length: DraftLengthPolicy, a: float) -> float:
+        return time_of(draft_length, PUBLISHED, 23.6, a, 0.0)
 
     assert seconds(Breaker(Fixed(5)), 0.4) < 0.85 * seconds(Fixed(5), 0.4)
     assert seconds(Breaker(Fixed(5)), 0.97) == seconds(Fixed(5), 0.97)
@@ -202,8 +210,10 @@ def test_a_breaker_loses_less_on_a_poor_run_and_nothing_on_a_good_one() -> None:
 def test_confidences_lose_nothing_on_easy_text_and_win_on_hard_text() -> None:
     known = costs(PUBLISHED, 0.0)
 
-    def seconds(width: Width, a: float) -> float:
-        return float(np.mean([Simulation(width, known, lambda _: a, sure=0.5, seed=s).run(256) for s in range(24)]))
+    def seconds(draft_length: DraftLengthPolicy, a: float) -> float:
+        return float(
+            np.mean([Simulation(draft_length, known, lambda _: a, sure=0.5, seed=s).run(256) for s in range(24)])
+        )
 
     assert seconds(Confidence(), 0.95) < 1.1 * seconds(Fixed(5), 0.95)
     assert seconds(Confidence(), 0.4) < 0.8 * seconds(Fixed(5), 0.4)

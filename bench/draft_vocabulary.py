@@ -1,6 +1,6 @@
-"""What a shortlist costs in acceptance and saves in time: drafts over the M likeliest candidates, for several M.
+"""What a draft vocabulary costs in acceptance and saves in time: drafts over M candidates, for several M.
 
-Usage: shortlist.py TARGET.gguf DRAFTER.gguf [-t 2] [--context 1024] [--prompts 8] [--tokens 96] [--temp 1]
+Usage: draft_vocabulary.py TARGET.gguf DRAFTER.gguf [-t 2] [--context 1024] [--prompts 8] [--tokens 96] [--temp 1]
                     [--ids 1,2,3]
 The prompts are pieces of Python's standard library, or the given ids with so many seeds. Every M drafts for the same
 prompts with the same seeds; the times are of drafts at the same state, taken in turns. M = 0 is the whole vocabulary.
@@ -34,29 +34,29 @@ def prompts(engine: Engine, args: argparse.Namespace) -> Iterator[npt.NDArray[np
 
 
 def generated(
-    session: Session, args: argparse.Namespace, prompt: npt.NDArray[np.int32], seed: int, shortlist: int
+    session: Session, args: argparse.Namespace, prompt: npt.NDArray[np.int32], seed: int, draft_vocab: int
 ) -> Speculation:
     """The statistics of one generation."""
     session.rewind(0)
     sampling = Sampling(temperature=args.temp, seed=seed)
     pieces = session.generate(
-        prompt, max_tokens=args.tokens, sampling=sampling, draft=DSparkDrafter(shortlist=shortlist)
+        prompt, max_tokens=args.tokens, sampling=sampling, draft=DSparkDrafter(draft_vocab=draft_vocab)
     )
     for _ in pieces:
         pass
     return session.stats.speculation
 
 
-def draft_times(session: Session, args: argparse.Namespace, shortlists: list[int]) -> dict[int, list[float]]:
+def draft_times(session: Session, args: argparse.Namespace, draft_vocabs: list[int]) -> dict[int, list[float]]:
     """Milliseconds of drafts after the session's prompt, each size in turn."""
-    times: dict[int, list[float]] = {size: [] for size in shortlists}
+    times: dict[int, list[float]] = {size: [] for size in draft_vocabs}
     sampler = _native.Sampler(Sampling(temperature=args.temp).policy())
     rng = _native.Rng(1)
     session.anchor = 7
     for _ in range(args.repeats + 1):
         for size, found in times.items():
             begin = time.perf_counter()
-            session.draft(sampler, rng, shortlist=size)
+            session.draft(sampler, rng, draft_vocab=size)
             found.append((time.perf_counter() - begin) * 1e3)
     return {size: found[1:] for size, found in times.items()}  # the first ones built their graphs
 

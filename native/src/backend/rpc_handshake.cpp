@@ -1,4 +1,4 @@
-#include "backend/rpc_greeting.h"
+#include "backend/rpc_handshake.h"
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kTimeoutMs = 3000;
 
-/// Sizes of ggml's messages: what the two sides can do besides TCP, which may stay empty.
+/// Bytes of the capabilities in ggml's hello message: transports besides TCP that a side supports, all zero for none.
 constexpr size_t kCapabilities = 24;
 constexpr uint8_t kHello = 14;
 
@@ -44,19 +44,19 @@ class Socket {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-/// ggml connects by IPv4.
+/// Resolves the host to IPv4 addresses, the only ones that ggml connects to. Throws BackendError when there are none.
 Addresses resolve(const Endpoint& e) {
-    addrinfo wanted{}, *found = nullptr;
-    wanted.ai_family = AF_INET;
-    wanted.ai_socktype = SOCK_STREAM;
-    const int error = ::getaddrinfo(e.host.c_str(), std::to_string(e.port).c_str(), &wanted, &found);
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_family = AF_INET;
+    hints.ai_socktype = SOCK_STREAM;
+    const int error = ::getaddrinfo(e.host.c_str(), std::to_string(e.port).c_str(), &hints, &found);
     if (error) fail(e, "there is no host '" + e.host + "' (" + ::gai_strerror(error) + ")");
     return {found, ::freeaddrinfo};
 }
 
 bool ready(int fd, short event) {
-    pollfd wanted{fd, event, 0};
-    return ::poll(&wanted, 1, kTimeoutMs) > 0;
+    pollfd descriptor{fd, event, 0};
+    return ::poll(&descriptor, 1, kTimeoutMs) > 0;
 }
 
 void connect(const Endpoint& e, int fd) {
@@ -84,7 +84,7 @@ void receive(const Endpoint& e, int fd, char* to, size_t size) {
 
 }  // namespace
 
-void greet(const Endpoint& e) {
+void handshake(const Endpoint& e) {
     const Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
     if (socket < 0) fail(e, "no socket: " + std::string(std::strerror(errno)));
     ::fcntl(socket, F_SETFL, O_NONBLOCK);
@@ -97,7 +97,7 @@ void greet(const Endpoint& e) {
         fail(e, std::string(std::strerror(errno)));
     }
     uint64_t size = 0;
-    std::array<char, 4 + kCapabilities> answer{};  // major, minor, patch, a gap
+    std::array<char, 4 + kCapabilities> answer{};  // major, minor, patch, a padding byte, capabilities
     receive(e, socket, reinterpret_cast<char*>(&size), sizeof size);
     if (size != answer.size()) fail(e, "does not speak ggml's RPC protocol: something else listens there");
     receive(e, socket, answer.data(), answer.size());

@@ -1,6 +1,7 @@
-"""Runs the embedded pair on a device and compares it with a reference, in a process of its own.
+"""Runs the embedded pair on a device, and compares it with a reference.
 
-A driver that crashes takes its process with it; so `try_device` starts one, and says what became of it.
+A driver that crashes ends its process. So `check_device` runs the comparison in a process of its own and reports how
+that process ended.
 """
 
 from __future__ import annotations
@@ -14,65 +15,70 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-SECONDS = 300
+from ds4py.json_types import Json
+
+TIME_LIMIT = 300
 PROMPT = "def quicksort(items):\n    if len(items) <= 1:\n        return items\n    pivot = items[0]\n"
 WIDTHS = range(6)
-BOUND = 0.02
-"""Relative error of the median row's logits that is put down to arithmetic: activations are quantised differently. A
-single row may be further off, where a near tie sends it to another expert."""
-AGREEMENT = 0.8
+MAX_ERROR = 0.02
+"""The largest median of the rows' relative errors that passes. Devices quantise activations differently, and in a
+single row a near tie may choose another expert."""
+MIN_SAME_TOKENS = 0.8
 
 
 @dataclass(frozen=True)
-class Trial:
-    """What came of it."""
+class DeviceCheck:
+    """The result of checking a device."""
 
     ran: bool
     problem: str = ""
-    """Why it did not run."""
+    """Why the check did not run; empty if it ran."""
     error: float = 0.0
-    """The median relative error of a row's logits, in the prompt and in verifies of widths 0 to 5."""
+    """Median relative error of a row of logits, over the prompt and verifies of widths 0 to 5."""
     same_tokens: float = 0.0
-    """Share of the rows with the reference's arg max."""
+    """Share of the rows that have the reference's arg max."""
     same_draft: bool = False
-    """Whether the drafter proposes the same block."""
+    """Whether the drafter proposes the same block as the reference."""
     verify_ms: tuple[float, ...] = ()
-    """By width, of the embedded pair, whose time is launches and not arithmetic."""
+    """Time of a verify by width, in ms. The embedded pair is so small that this is the time of kernel launches."""
     ops: dict[str, str] = field(default_factory=dict)
-    """Who computed what a device may have kernels of our own for (`Session.ops`)."""
+    """What computed the ops for which a device may have kernels of ds4's own (`Session.ops`)."""
 
     @property
     def passed(self) -> bool:
-        """Whether it computes what the reference does."""
-        return self.ran and self.error <= BOUND and self.same_tokens >= AGREEMENT
+        """Whether the device computes what the reference computes."""
+        return self.ran and self.error <= MAX_ERROR and self.same_tokens >= MIN_SAME_TOKENS
 
-    def as_dict(self) -> dict[str, object]:
-        """For `--json`."""
+    def as_dict(self) -> Json:
+        """Returns the values for `--json`."""
         return {**asdict(self), "passed": self.passed}
 
 
-def try_device(device: str) -> Trial:
-    """Of a device by its name, within `SECONDS`."""
-    command = [sys.executable, "-m", "ds4py.doctor.trial", device]
-    # The same packages as here, and not what a folder happens to be called: in a clone there is one named ds4py.
+def check_device(device: str) -> DeviceCheck:
+    """Checks the device of this name. The check fails if it takes more than `TIME_LIMIT` seconds."""
+    command = [sys.executable, "-m", "ds4py.doctor.device_check", device]
+    # The child imports the packages of this process. In a clone, the folder ds4py would hide the installed one.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=SECONDS, check=False, env=environment, cwd=os.sep
+            command, capture_output=True, text=True, timeout=TIME_LIMIT, check=False, env=environment, cwd=os.sep
         )
     except subprocess.TimeoutExpired:
-        return Trial(False, f"it took more than {SECONDS} s")
+        return DeviceCheck(False, f"it took more than {TIME_LIMIT} s")
     if done.returncode == 0:
         fields = json.loads(done.stdout.splitlines()[-1])
-        return Trial(True, verify_ms=tuple(fields.pop("verify_ms")), **fields)
+        return DeviceCheck(True, verify_ms=tuple(fields.pop("verify_ms")), **fields)
     lines = done.stderr.strip().splitlines()
     if done.returncode < 0:
-        return Trial(False, f"the process died of signal {-done.returncode}: {' / '.join(lines[-2:])}")
-    return Trial(False, lines[-1] if lines else f"exit code {done.returncode}")
+        return DeviceCheck(False, f"the process died of signal {-done.returncode}: {' / '.join(lines[-2:])}")
+    return DeviceCheck(False, lines[-1] if lines else f"exit code {done.returncode}")
 
 
-def compare(device: str) -> dict[str, object]:
-    """The numbers of a trial. The reference is the CPU with ggml's ops, which is none of what is tried."""
+def compare(device: str) -> Json:
+    """Compares a device with a reference, and returns the fields of a `DeviceCheck`.
+
+    The reference is the CPU with ggml's ops, because no device under test computes with these.
+    """
     import ds4py
 
     with (
@@ -90,7 +96,7 @@ def compare(device: str) -> dict[str, object]:
         milliseconds = []
         for width in WIDTHS:
             rows = proposals[:width]
-            found.verify(rows)  # the first one builds the graph
+            found.verify(rows)  # the first verify of a shape builds its graph
             begin = time.perf_counter()
             logits = np.array(found.verify(rows))
             milliseconds.append(round(1000 * (time.perf_counter() - begin), 3))
@@ -106,7 +112,7 @@ def compare(device: str) -> dict[str, object]:
 
 
 def median_error(found: np.ndarray, wanted: np.ndarray) -> float:
-    """Of the rows, relative; infinite where something is not a number."""
+    """Returns the median of the rows' relative errors, or infinity if a number is not finite."""
     errors = np.linalg.norm(found - wanted, axis=1) / np.linalg.norm(wanted, axis=1)
     return float(np.median(errors)) if np.isfinite(errors).all() else float("inf")
 

@@ -1,4 +1,4 @@
-"""What a conversation looks like: answers as they come, the thinking apart."""
+"""Prints the answers of a conversation, with the reasoning set apart."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ CONTROLS: Final = (
     | {0x7F: 0x2421}
     | {code: 0xFFFD for code in range(0x80, 0xA0)}
 )
-"""Pictures of the control characters: an answer must not move the cursor, or talk to the terminal."""
+"""Visible replacements for control characters, because an answer must not control the terminal."""
 
 
-class Screen:
-    """Prints answers: on a terminal with dim thinking; elsewhere, and with NO_COLOR, the thinking between its tags."""
+class AnswerPrinter:
+    """Prints answers to a stream.
+
+    A terminal shows reasoning in dim text. Elsewhere, and with NO_COLOR, reasoning stands between `<think>` tags.
+    """
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stdout
@@ -28,7 +31,7 @@ class Screen:
         self._thinking = False
 
     def show(self, event: Event) -> None:
-        """A part of an answer."""
+        """Prints one event of an answer."""
         if isinstance(event, Reasoning):
             self._switch(True)
             self._write(event.text)
@@ -37,7 +40,7 @@ class Screen:
             self._write(event.text)
 
     def end(self) -> None:
-        """The end of an answer, wherever it was."""
+        """Ends an answer, wherever it stopped."""
         self._switch(False)
         self._out.write("\n")
         self._out.flush()

@@ -1,4 +1,4 @@
-"""What a tensor is for, from its name: the parts that `ds4py inspect` adds up."""
+"""Finds what a tensor is for from its name. `ds4py inspect` adds tensors up by these roles."""
 
 import re
 
@@ -17,11 +17,11 @@ ROLES: tuple[tuple[str, str], ...] = (
     ("shared expert", r".*\bffn_\w+_shexp\."),
     ("routed experts", r".*\bffn_\w+_exps\."),
 )
-"""(role, pattern of the whole beginning of a name); the first that fits counts."""
+"""Pairs of a role and a pattern for the beginning of a name. The first pattern that fits decides."""
 
 
 def role(name: str) -> str:
-    """The role of the tensor `name`; `other` for names that no DS4 file has."""
+    """Returns the role of the tensor `name`, or `other` for a name that no DS4 file has."""
     for found, pattern in ROLES:
         if re.match(pattern, name):
             return found

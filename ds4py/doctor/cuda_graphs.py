@@ -1,8 +1,9 @@
-"""Which verifies ggml's CUDA graphs capture, by the rules of ggml 0.20.2 (ggml-cuda.cu, mmvq.cu, mmq.cu, mmf.cu).
+"""Predicts which verifies ggml captures as CUDA graphs.
 
-A graph is captured from its second run on, where its nodes and addresses have not changed since the first, and where no
-node waits for the host. The one that may is a product of chosen experts (MUL_MAT_ID): it has kernels that do not wait
-for few rows of quantised weights (mmvq), for any number of rows of most types (mmq), and for floats (mmf).
+The rules are those of ggml 0.20.2 (ggml-cuda.cu, mmvq.cu, mmq.cu, mmf.cu). ggml captures a graph at its second run, if
+its nodes and addresses have not changed since the first run and no node waits for the host. Only a matmul of chosen
+experts (MUL_MAT_ID) may wait. Its kernels that do not wait are mmvq for few rows of quantised weights, mmq for any
+number of rows of most types, and mmf for floats.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ MMQ_TYPES = frozenset(
 )
 FLOATS = frozenset({"F32", "F16", "BF16"})
 FEWEST_ROWS = {"IQ2_S": 7, "IQ3_S": 6, "IQ3_XXS": 7, "MXFP4": 7, "Q2_K": 7, "Q3_K": 5}
-"""Rows up to which mmvq multiplies chosen experts on Turing and Ampere; 8 for other types."""
+"""The most rows for which mmvq multiplies chosen experts on Turing and Ampere. Other types have MMVQ_ROWS."""
 MMVQ_ROWS = 8
 
 
 @dataclass(frozen=True)
-class Capture:
-    """Whether a verify of this width is captured, and why or why not."""
+class GraphCapture:
+    """Whether ggml captures a verify of this width, and the reason."""
 
     width: int
     captured: bool
@@ -36,7 +37,7 @@ class Capture:
 
 
 def compute_capability() -> int | None:
-    """Of the first NVIDIA card, such as 90 for 9.0, as nvidia-smi tells it; None where that does not."""
+    """Asks nvidia-smi for the compute capability of the first card, such as 90 for 9.0. Returns None if it fails."""
     command = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.split()
@@ -45,28 +46,31 @@ def compute_capability() -> int | None:
         return None
 
 
-def captures(types: set[str], capability: int | None, *, built_with_graphs: bool) -> list[Capture]:
-    """Of widths 0 to 5, with experts of these types, on a card of this compute capability.
+def predict_captures(types: set[str], capability: int | None, *, built_with_graphs: bool) -> list[GraphCapture]:
+    """Predicts the capture of verifies of widths 0 to 5, with experts of the given types.
 
-    A capability of 90 is NVIDIA's 9.0; None, an unknown one, is taken for the oldest whose rules are not special.
+    A `capability` of 90 stands for compute capability 9.0. None means unknown and counts as Turing.
     """
     return [_capture(width, types, capability or TURING, built_with_graphs) for width in range(6)]
 
 
-def _capture(width: int, types: set[str], capability: int, built_with_graphs: bool) -> Capture:
+def _capture(width: int, types: set[str], capability: int, built_with_graphs: bool) -> GraphCapture:
     if not built_with_graphs:
-        return Capture(width, False, "the build has GGML_CUDA_GRAPHS off")
+        return GraphCapture(width, False, "the build has GGML_CUDA_GRAPHS off")
     if capability < VOLTA:
-        return Capture(width, False, f"compute capability {capability / 10:.1f} is below 7.0")
+        return GraphCapture(width, False, f"compute capability {capability / 10:.1f} is below 7.0")
     kernels = {kind: _kernel(kind, width + 1, capability) for kind in sorted(types)}
     waiting = [kind for kind, kernel in kernels.items() if kernel is None]
     if waiting:
-        return Capture(width, False, f"products of {', '.join(waiting)} experts wait for the host")
-    return Capture(width, True, ", ".join(f"{kind}: {kernel}" for kind, kernel in kernels.items()))
+        return GraphCapture(width, False, f"products of {', '.join(waiting)} experts wait for the host")
+    return GraphCapture(width, True, ", ".join(f"{kind}: {kernel}" for kind, kernel in kernels.items()))
 
 
 def _kernel(kind: str, rows: int, capability: int) -> str | None:
-    """ggml's kernel for chosen experts of a type; None for the one that waits. Floats of a size that mmf takes."""
+    """Returns ggml's kernel for chosen experts of a type, or None for the kernel that waits for the host.
+
+    Floats are assumed to have a size that mmf accepts.
+    """
     if kind in FLOATS:
         least = {"F32": AMPERE, "F16": VOLTA, "BF16": AMPERE}[kind]
         return "mmf" if capability >= least else None

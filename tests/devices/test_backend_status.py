@@ -1,4 +1,4 @@
-"""The table of levels of proof, and what is said of a device that nobody has run on."""
+"""The table of backend status, and the note on a device that nobody has run on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ds4py import UnprovenDevice, _native, cli
 from ds4py.runtime import backend_status, engine
 from ds4py.runtime.backend_status import BACKENDS, OPS, BackendStatus, Level
 
-pytestmark = pytest.mark.on_device
+pytestmark = [pytest.mark.fast, pytest.mark.on_device]
 
 DOCS = ROOT / "docs" / "backends.md"
 
