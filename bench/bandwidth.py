@@ -1,4 +1,4 @@
-"""How fast this machine reads memory."""
+"""Measures how fast this machine reads memory."""
 
 import ctypes
 import time
@@ -7,19 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 PART = 256 << 20
-"""Bytes that each thread reads: more than any cache holds."""
+"""Bytes that each thread reads, more than any cache holds."""
 
 
 class Memory:
-    """A buffer for every thread, to be read from end to end.
+    """One buffer for each thread, which the thread reads from end to end.
 
-    What reads is the C library's search for a byte that is not there: it looks at every byte once, with the widest
-    loads the processor has, and without Python's lock.
+    The C library searches the buffer for a byte that is not there. It looks at every byte once, with the widest loads
+    of the processor and without Python's lock.
     """
 
     def __init__(self, threads: int, part: int = PART) -> None:
         self.threads = threads
-        # Written to, since pages that never were are all the same page of zeros.
+        # Pages that were never written all map to one page of zeros, so this writes them.
         self.parts = [np.full(part, 1, np.uint8) for _ in range(threads)]
         self.search = ctypes.CDLL(None).memchr
         self.search.restype = ctypes.c_void_p
@@ -31,7 +31,7 @@ class Memory:
         assert self.search(part.ctypes.data, 0, part.size) is None
 
     def bandwidth(self) -> float:
-        """Bytes a second that all threads read together."""
+        """Returns the bytes per second that all threads read together."""
         begin = time.perf_counter()
         list(self.pool.map(self.read, self.parts))
         return sum(part.size for part in self.parts) / (time.perf_counter() - begin)

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from ds4py.converter.roles import EXPERTS, Role, Slot, target_slots
-from ds4py.converter.source.config import read_config
-from ds4py.converter.source.names import Naming, target_pieces
+from ds4py.converter.source.names import Naming, target_slices
+from ds4py.converter.source.read_config import read_config
 
 LAYER_BYTES = 32 * 3 * 2048 * 1024 * 17 // 32
-"""Most of a layer: 32 experts of three matrices of 2048 x 1024 in FP4."""
+"""Bytes of most of a layer: 32 experts with three matrices of 2048 x 1024 in FP4."""
 
 CONFIG = {
     "model_type": "deepseek_v4", "hidden_size": 2048, "vocab_size": 32768, "max_position_embeddings": 65536,
@@ -37,7 +37,7 @@ class Stored:
     nbytes: int
 
     def data(self, rng: np.random.Generator) -> bytes:
-        """Random bytes (or 16-bit patterns of small numbers) in [low, high)."""
+        """Returns random bytes, or random 16-bit patterns of small numbers, in [low, high)."""
         if self.dtype == "BF16":
             return (rng.standard_normal(self.nbytes // 2, np.float32).view(np.uint32) >> 16).astype(np.uint16).tobytes()
         if self.dtype == "F32":
@@ -46,7 +46,7 @@ class Stored:
 
 
 def write_checkpoint(folder: Path, size: int) -> Path:
-    """A target of about `size` bytes, a shard for each layer."""
+    """Writes a target of about `size` bytes, with a shard for each layer."""
     folder.mkdir(parents=True, exist_ok=True)
     layers = max(1, round((size - 2 * 2 * 32768 * 2048) / LAYER_BYTES))
     ratios = [0, 4, 128] * layers
@@ -63,8 +63,8 @@ def write_checkpoint(folder: Path, size: int) -> Path:
 
 
 def stored(slot: Slot) -> Iterator[Stored]:
-    """The tensors of a slot: experts FP4, large matrices FP8, tables and small matrices BF16, the rest F32."""
-    for piece in target_pieces(Naming.DEEPSEEK, slot):
+    """Yields the tensors of a slot. Experts are FP4, large matrices FP8, tables and small matrices BF16, others F32."""
+    for piece in target_slices(Naming.DEEPSEEK, slot):
         scale = piece.name.removesuffix(".weight") + ".scale"
         shape, elements = piece.shape, int(np.prod(piece.shape))
         if slot.role in EXPERTS:
@@ -81,7 +81,7 @@ def stored(slot: Slot) -> Iterator[Stored]:
 
 
 def write_shard(path: Path, tensors: list[Stored], rng: np.random.Generator) -> None:
-    """A safetensors file."""
+    """Writes a safetensors file."""
     header, place = {}, 0
     for each in tensors:
         header[each.name] = {"dtype": each.dtype, "shape": each.shape, "data_offsets": [place, place + each.nbytes]}

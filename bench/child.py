@@ -1,4 +1,7 @@
-"""An engine in a child process, asked by lines of JSON: ggml libraries of two projects must not meet in one."""
+"""Runs an engine in a child process that answers lines of JSON.
+
+The ggml libraries of two projects cannot be loaded into one process.
+"""
 
 import json
 import os
@@ -8,14 +11,14 @@ from typing import Any
 
 
 class WorkerDied(Exception):
-    """The engine's process ended without an answer."""
+    """The process of an engine ended without an answer."""
 
 
 class Worker:
-    """A process that answers each line of JSON with one.
+    """A process that answers each line of JSON with a line of JSON.
 
     Attributes:
-        began: what it said when it was ready.
+        began: the line that the process wrote when it was ready.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -28,11 +31,11 @@ class Worker:
 
     @property
     def vocab(self) -> int:
-        """Tokens of the model's vocabulary."""
+        """The number of tokens in the model's vocabulary."""
         return int(self.began["vocab"])
 
     def answer(self) -> dict[str, Any]:
-        """The next answer; raises WorkerDied."""
+        """Returns the next answer. Raises WorkerDied."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -41,7 +44,7 @@ class Worker:
         return found
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """One request and its answer; raises WorkerDied."""
+        """Sends a request and returns its answer. Raises WorkerDied."""
         assert self.process.stdin is not None
         try:
             print(json.dumps(request), file=self.process.stdin, flush=True)

@@ -1,11 +1,11 @@
-"""What a verify consists of, over numbers of rows: each component's time beside the bytes that it must read.
+"""Divides the time of a verify among its components, for several numbers of rows, beside the bytes that each must read.
 
 Usage: components.py MODEL.gguf [-t THREADS] [--depth 0] [--rows 1,2,3,4,5,6,16] [--rounds 7] [--skew 0] [--json FILE]
 
-The nodes of the graph run one by one, each waited for. A node belongs to the component whose weights it reads; what
-reads none goes by the nodes that it reads. What the nodes take together is more than a verify takes, which does not
-wait for each; both are printed. Times are medians over the rounds. Bytes saved are the machine's, time saved is not:
-the last table shows how both grow from the first number of rows. The JSON has times by shape and type of matrices, too.
+The nodes of the graph run one by one, and each is waited for. A node belongs to the component whose weights it reads. A
+node that reads none belongs to the component of the nodes that it reads. The nodes together take longer than a verify,
+which does not wait for each of them; both times are printed. Times are medians over the rounds. The last table shows
+how time and bytes grow from the first number of rows. The JSON also has times by shape and type of matrices.
 """
 
 import argparse
@@ -32,14 +32,14 @@ from ds4py.runtime.threads import default_threads
 
 @dataclass(frozen=True)
 class Column:
-    """What was found for one number of rows.
+    """The measurements for one number of rows.
 
     Attributes:
         whole: seconds of a verify.
         seconds, bytes: of each component that has nodes of its own.
         folded: components whose work other components' nodes do, which have their bytes, too.
         matrices: seconds of the nodes that read matrices, by name, shape and type.
-        experts: distinct ones a layer, and those that chance would have.
+        experts: distinct experts of a layer, and the number expected by chance.
     """
 
     rows: int
@@ -52,23 +52,23 @@ class Column:
 
     @property
     def together(self) -> float:
-        """Seconds of all nodes, one by one."""
+        """The sum of all nodes' times in seconds."""
         return sum(self.seconds.values())
 
     @property
     def all_bytes(self) -> float:
-        """Bytes that the verify must read."""
+        """The bytes that the verify must read."""
         return sum(self.bytes.values())
 
 
 def measure(session: _native.Session, target: Target, args: argparse.Namespace) -> list[Column]:
-    """A column for each number of rows; rounds take turns at them."""
+    """Measures a column for each number of rows. The columns take turns in each round."""
     ids = verify_rows(target.hyperparameters.vocab, MOST_ROWS, args.skew, seed=1)
     whole: dict[int, list[float]] = {rows: [] for rows in args.rows}
     nodes: dict[int, list[list[_native.NodeTime]]] = {rows: [] for rows in args.rows}
     for _ in range(args.rounds):
         for rows in args.rows:
-            session.verify(ids[:rows])  # the first of a shape builds its graph
+            session.verify(ids[:rows])  # the first verify of a shape builds its graph
             begin = time.perf_counter()
             session.verify(ids[:rows])
             whole[rows].append(time.perf_counter() - begin)
@@ -77,7 +77,7 @@ def measure(session: _native.Session, target: Target, args: argparse.Namespace) 
 
 
 def column(target: Target, depth: int, rows: int, whole: float, rounds: Sequence[list[_native.NodeTime]]) -> Column:
-    """The medians of all rounds of one number of rows."""
+    """Builds a column from the medians of all rounds of one number of rows."""
     found, without = [times(nodes) for nodes in rounds], folded(rounds[-1])
     labelled = [by_matrices(nodes, target.matrices) for nodes in rounds]
     experts = measured_experts(rounds[-1])
@@ -128,27 +128,27 @@ def line(name: str, cells: Sequence[str]) -> None:
 
 
 def time_cell(column: Column, part: str) -> str:
-    """Milliseconds, and the share of all nodes' time."""
+    """Formats milliseconds, and the share of all nodes' time."""
     return f"{1000 * column.seconds[part]:.2f} {100 * column.seconds[part] / column.together:3.0f}%"
 
 
 def bytes_cell(column: Column, part: str) -> str:
-    """Megabytes, and how fast they are read; a dash where there is nothing to read."""
+    """Formats megabytes and their speed, or a dash if nothing is read."""
     return speed(column.bytes[part], column.seconds[part]) if column.bytes[part] else "-"
 
 
 def growth_cell(column: Column, first: Column, part: str) -> str:
-    """Time and bytes over those of the first column."""
+    """Formats time and bytes as multiples of the first column's."""
     return f"{ratio(column.seconds[part], first.seconds[part])} {ratio(column.bytes[part], first.bytes[part])}"
 
 
 def speed(size: float, seconds: float) -> str:
-    """Megabytes and GB/s."""
+    """Formats megabytes and GB/s."""
     return f"{size / 1e6:.2f} {ratio(size / 1e9, seconds)}"
 
 
 def ratio(value: float, base: float) -> str:
-    """A ratio, or a dash."""
+    """Formats a ratio, or a dash."""
     return f"{value / base:.2f}" if base else "-"
 
 
@@ -160,7 +160,10 @@ def checked(path: str, depth: int) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Measures, prints, and gives what was found as plain values; times in seconds. Raises as the engine does."""
+    """Measures, prints, and returns the measurements as plain values with times in seconds.
+
+    Raises what the engine raises.
+    """
     checked(args.model, args.depth)
     settings = {name: getattr(args, name) for name in ("threads", "depth", "rounds", "skew")}
     print_header(args.model, **settings)
@@ -183,7 +186,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Builds the command line."""
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("model")
     made.add_argument("-t", "--threads", type=positive, default=default_threads())
@@ -196,11 +199,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the bench; returns the exit code."""
+    """Runs the bench and returns the exit code."""
     args = parser().parse_args(arguments)
     try:
         if args.json:
-            args.json.touch()  # a place that cannot be written to should fail before the work
+            args.json.touch()  # fail before the work if the file cannot be written
         found = run(args)
     except (ds4py.Error, OSError) as error:
         print(f"components.py: error: {error}", file=sys.stderr)

@@ -1,12 +1,12 @@
-"""Speed and memory of converting, against the time that ggml's quantiser alone needs for the same rows.
+"""Measures speed and memory of converting, beside the time that ggml's quantiser alone needs for the same rows.
 
 Usage: convert.py [--size 2G] [--presets q8,q4] [--threads 2] [--rounds 3] [--folder DIR] [--output DIR]
 Makes a random checkpoint in FP8, FP4 and BF16 (kept in DIR for the next time), converts it with each preset in a child
 process, and measures the child's wall time, processor time and peak resident memory. The quantiser alone is
-ggml_quantize_chunk on values of the same tensors, from memory, on as many threads; tensors whose bytes are taken over
-count nothing there. Rounds alternate, and the best of each is taken. MB are of F32 values, 4 bytes each. A conversion
-ends when its bytes are on the disk; --output /dev/shm leaves the disk out. On a machine that does other work as well,
-processor time is the one to compare. Linux only.
+ggml_quantize_chunk on values of the same tensors, from memory, on as many threads. Tensors whose bytes are copied do
+not count there. Rounds alternate, and the best of each is taken. MB are of F32 values, 4 bytes each. A conversion ends
+when its bytes are on the disk; --output /dev/shm leaves the disk out. On a machine that does other work, compare
+processor times. Linux only.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from machine import print_header
 
 from ds4py.converter import convert, quantise
 from ds4py.converter.plan import SLAB, Tensor
-from ds4py.converter.presets import PRESETS, Types
+from ds4py.converter.presets import PRESETS, TypeSelector
 from ds4py.converter.shards import size_limit
 from ds4py.converter.source.checkpoint import Checkpoint
 from ds4py.converter.source.rows import Rows
@@ -33,7 +33,7 @@ CHILD = """
 import re, sys, time
 from ds4py.converter.cli import main
 
-def peak():  # what getrusage says is inherited from the parent
+def peak():  # getrusage would report a peak that is inherited from the parent
     return int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
 
 idle = peak()
@@ -45,15 +45,16 @@ print(code, seconds, busy, peak(), idle)
 
 
 def planned(folder: Path, preset: str) -> list[Tensor]:
-    """The tensors that the preset gives."""
-    request = convert.Request(Types(PRESETS[preset]))
-    return convert.target(Checkpoint(folder), Path("unused.gguf"), request).tensors
+    """Plans the tensors of a preset."""
+    options = convert.ConversionOptions(TypeSelector(PRESETS[preset]))
+    return convert.target(Checkpoint(folder), Path("unused.gguf"), options).tensors
 
 
 def quantiser_alone(tensors: list[Tensor], threads: int) -> tuple[float, float]:
-    """Wall and processor seconds for all rows that are quantised, extrapolated from a slab of each kind of tensor.
+    """Returns wall and processor seconds for all rows that are quantised.
 
-    The values are the tensors' own, since the quantiser's speed depends on them.
+    They are extrapolated from a slab of each kind of tensor. The values are the tensors' own, because the speed of the
+    quantiser depends on them.
     """
     work: dict[tuple[Type, Type | None, int], tuple[int, Rows]] = {}
     for tensor in tensors:
@@ -70,7 +71,7 @@ def quantiser_alone(tensors: list[Tensor], threads: int) -> tuple[float, float]:
 
 
 def seconds_per_row(pool: ThreadPoolExecutor, threads: int, kind: Type, x: np.ndarray) -> tuple[float, float]:
-    """Wall and processor seconds a row when all threads quantise, for about a second."""
+    """Returns wall and processor seconds for a row while all threads quantise for about a second."""
     quantise.quantise(kind, x[:1])
     done, begin, busy = 0, time.perf_counter(), time.process_time()
     while (spent := time.perf_counter() - begin) < 1:
@@ -80,10 +81,10 @@ def seconds_per_row(pool: ThreadPoolExecutor, threads: int, kind: Type, x: np.nd
 
 
 def run(folder: Path, output: Path, preset: str, threads: int) -> tuple[float, float, int, int]:
-    """Wall and processor seconds, and peak and idle resident bytes, of one conversion."""
+    """Converts once. Returns wall and processor seconds, and peak and idle resident bytes."""
     flags = [".", str(output), "--preset", preset, "-q", "-t", str(threads)]
     command = [sys.executable, "-c", CHILD, *flags]
-    # Not from the source tree, whose `ds4py` folder has no native module.
+    # It runs outside the source tree, whose `ds4py` folder has no native module.
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     code, seconds, busy, peak, idle = done.stdout.split()
     if code != "0":
@@ -111,7 +112,7 @@ def main() -> None:
 
 
 def measure(folder: Path, output: Path, preset: str, threads: int, rounds: int) -> None:
-    """Prints one preset's line."""
+    """Measures one preset and prints its line."""
     tensors = planned(folder, preset)
     alone, runs = [], []
     for _ in range(rounds):

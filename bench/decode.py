@@ -1,11 +1,11 @@
-"""Tokens per second of prefill and decode against llama-cpp-python, on one GGUF, alternating in one run.
+"""Measures tokens per second of prefill and decode beside llama-cpp-python, on one GGUF file, in turns.
 
 Usage: decode.py MODEL.gguf [--threads N] [--context N] [--prompt 512] [--decode 32] [--rounds 5] [--peer PYTHON]
 Needs the extra `bench`. Each engine runs in a process of its own and waits while the other works; a round is one
 prefill and one decode of each, and the ratios are those of the medians over the rounds.
 
-On CPUs with AMX, llama-cpp-python 0.3.36 aborts on this architecture while its extra buffer types are on. They are
-left on where it survives; where it does not, it is started again without them, and the run says so.
+On CPUs with AMX, llama-cpp-python 0.3.36 may abort on this architecture while its extra buffer types are on. Then it is
+started again without them, and the run says so.
 """
 
 import argparse
@@ -23,12 +23,12 @@ WORKER = str(Path(__file__).with_name("worker.py"))
 
 
 def started(python: str, kind: str, args: argparse.Namespace, *flags: str) -> Worker:
-    """An engine in a child process; raises WorkerDied."""
+    """Starts an engine in a child process. Raises WorkerDied."""
     return Worker([python, WORKER, kind, args.model, str(args.threads), str(args.context), *flags])
 
 
 def start_peer(args: argparse.Namespace) -> Worker:
-    """Starts the peer and runs a warm-up; falls back to running without extra buffer types."""
+    """Starts the peer and runs a warm-up. If it dies, starts it again without extra buffer types."""
     flags = [] if args.peer_extra_buffers != "off" else ["--no-extra-buffers"]
     try:
         peer = started(args.peer, "peer", args, *flags)
@@ -44,7 +44,7 @@ def start_peer(args: argparse.Namespace) -> Worker:
 
 
 def request(args: argparse.Namespace, vocab: int, *, seed: int) -> dict[str, Any]:
-    """Random tokens for one round, the same for both engines."""
+    """Makes random tokens for one round, the same for both engines."""
     draw = random.Random(seed)
     return {
         "prompt": [draw.randrange(vocab) for _ in range(args.prompt)],
@@ -53,7 +53,7 @@ def request(args: argparse.Namespace, vocab: int, *, seed: int) -> dict[str, Any
 
 
 def measure(args: argparse.Namespace, workers: dict[str, Worker]) -> dict[str, dict[str, list[float]]]:
-    """Tokens per second of every round, by engine and phase; the engine that begins changes from round to round."""
+    """Returns the tokens per second of every round by engine and phase. The engines take turns at beginning."""
     found: dict[str, dict[str, list[float]]] = {name: {"prefill": [], "decode": []} for name in workers}
     for number in range(args.rounds):
         order = list(workers) if number % 2 == 0 else list(reversed(workers))

@@ -85,7 +85,7 @@ arguments=()
 [ -z "$model" ] || arguments+=(-m "$model")
 [ -z "$drafter" ] || arguments+=(-md "$drafter")
 run "doctor" ds4py doctor --device "$device" "${arguments[@]}"
-run "tests" tests/on_device.sh "$([ "$backend" = rpc ] && echo rpc || echo "$device")" ${quick:+tests/test_proof.py -k "golden or proof"}
+run "tests" tests/on_device.sh "$([ "$backend" = rpc ] && echo rpc || echo "$device")" ${quick:+-k "golden or backend_status"}
 run "steps" ds4py profile "${arguments[@]}" --device "$device" --rounds "$([ -n "$quick" ] && echo 3 || echo 7)"
 if [ -n "$model" ] && [ "$backend" != rpc ]; then
   run "peers" python bench/peers.py "$model" --device "$device" ${llama:+--llama-python "$llama"} ${quick:+--rounds 1}

@@ -1,8 +1,8 @@
-"""Seconds and peak anonymous memory of loading a GGUF on the CPU, with the file in the page cache.
+"""Measures seconds and peak anonymous memory of loading a GGUF on the CPU, with the file in the page cache.
 
 Usage: load.py MODEL.gguf [--rounds 3] [--context N]
 A child process imports ds4py, waits, loads, and waits again; this process reads RssAnon of the child every
-millisecond. What counts is the growth from before the load to the peak in it. With --context a session is opened
+millisecond. The result is the growth from before the load to the peak during it. With --context a session is opened
 after the load, and its growth is shown apart. Linux only.
 """
 
@@ -36,7 +36,7 @@ sys.stdin.readline()
 
 
 def anonymous_bytes(pid: int) -> int:
-    """Anonymous resident memory of a process."""
+    """Returns the anonymous resident memory of a process."""
     found = re.search(r"^RssAnon:\s*(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     if found is None:
         raise SystemExit("load.py: /proc/PID/status has no RssAnon here")
@@ -44,21 +44,21 @@ def anonymous_bytes(pid: int) -> int:
 
 
 def warm(path: str) -> None:
-    """Brings the file into the page cache."""
+    """Reads the file into the page cache."""
     with open(path, "rb", buffering=0) as file:
         while file.read(1 << 24):
             pass
 
 
 class Child:
-    """The loading process, stepped from here."""
+    """The process that loads. It waits before each step."""
 
     def __init__(self, path: str, context: int) -> None:
         command = [sys.executable, "-c", CHILD, path, str(context)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def step(self) -> tuple[float, int]:
-        """Lets the child do its next step; gives its seconds and the growth of anonymous memory to the peak."""
+        """Lets the child run its next step. Returns its seconds and the growth of anonymous memory to the peak."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdout.readline()
         before = peak = anonymous_bytes(self.process.pid)

@@ -1,4 +1,4 @@
-"""What every bench prints first: the machine and the file it was run on."""
+"""Prints what every bench prints first: the machine and the file that it runs on."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ POWER = {
     "governor": "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
     "GPU level": "sys/class/drm/card*/device/power_dpm_force_performance_level",
 }
-"""Settings of clocks, by Linux's files."""
+"""The files in which Linux has settings of clocks."""
 
 
 def print_header(path: str, **settings: object) -> None:
@@ -30,7 +30,7 @@ def print_header(path: str, **settings: object) -> None:
 
 
 def devices(build: Build, machine: Machine) -> str:
-    """Those beside the CPU, with their drivers where the system tells them."""
+    """Names the devices beside the CPU, with their drivers if the system tells them."""
     found = []
     for backend, offered in build.devices.items():
         driver = driver_of(backend, machine)
@@ -40,7 +40,7 @@ def devices(build: Build, machine: Machine) -> str:
 
 
 def clocks(root: Path) -> str:
-    """What the system below `root` says of its power profile, and of the clocks of processor and GPU."""
+    """Describes the power profile and the clocks of processor and GPU, as files below `root` tell them."""
     machine = Machine(root)
     known = {name: {machine.text(file) for file in root.glob(path)} - {None} for name, path in POWER.items()}
     found = [f"{name} {'/'.join(sorted(map(str, values)))}" for name, values in known.items() if values]

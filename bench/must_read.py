@@ -1,4 +1,4 @@
-"""The bytes that a forward must read: dense weights once, the union of its rows' experts once, the keys before them."""
+"""Counts the bytes that a forward must read: dense weights, the experts that its rows use, and earlier keys."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,17 +17,17 @@ COMPONENTS = {
     "attention": r"attn_(sinks|norm|q_a_norm|kv_a_norm)",
     "embedding": r"token_embd",
 }
-"""Which tensors make a component, by a part of their names. The first that fits counts."""
+"""The parts of tensor names that make a component. The first that fits decides."""
 
 KEY_BYTES = 2
-"""Keys are kept as F16."""
+"""Bytes of a component of a key, which is kept as F16."""
 
 
 class Forward(NamedTuple):
-    """Rows that follow `position` others, and how many experts they read between them.
+    """Rows that follow `position` others.
 
     Attributes:
-        experts: by the names of the tensors of experts; chance for those that are not in it.
+        experts: distinct experts that the rows read, by the names of expert tensors; chance decides for other names.
     """
 
     rows: int
@@ -36,21 +36,21 @@ class Forward(NamedTuple):
 
 
 def component_of(name: str) -> str | None:
-    """The component that a tensor belongs to; None for a name that is not a target's."""
+    """Returns the component that a tensor belongs to, or None for a name that is not a target's."""
     return next((part for part, pattern in COMPONENTS.items() if re.search(pattern, name)), None)
 
 
 def chance(experts: int, used: int, rows: int) -> float:
-    """Distinct experts that so many rows are expected to choose when each chooses `used` at random."""
+    """Returns the distinct experts that `rows` rows choose on average, if each chooses `used` at random."""
     return experts * (1 - (1 - used / experts) ** rows)
 
 
 class Target:
-    """What a file says of a target's tensors, and the bytes that forwards must read of them.
+    """The tensors of a target file, and the bytes that forwards must read of them.
 
     Attributes:
         sizes: bytes, by name.
-        matrices: shape and type of those with more than one dimension, by name.
+        matrices: shape and type of tensors with more than one dimension, by name.
     """
 
     def __init__(self, file: _native.GgufFile) -> None:
@@ -63,7 +63,7 @@ class Target:
         }
 
     def by_tensor(self, forward: Forward) -> Iterator[tuple[str, float]]:
-        """Bytes of each tensor that are read. Rows that are looked up, of embedding and token map, are left out."""
+        """Yields the bytes of each tensor that are read, without rows that are looked up (embedding, token map)."""
         hp = self.hyperparameters
         expected = chance(hp.experts, hp.experts_used, forward.rows)
         for name, size in self.sizes.items():
@@ -73,18 +73,18 @@ class Target:
                 yield name, size
 
     def is_multiplied(self, name: str) -> bool:
-        """Whether a whole tensor is read: not the token map, nor an embedding that is not the head too."""
+        """Tells whether a whole tensor is read. Token maps are not, nor an embedding that is not the head, too."""
         looked_up = "output.weight" in self.sizes and name == "token_embd.weight"
         return not looked_up and "ffn_gate_tid2eid" not in name
 
     def indexed(self, forward: Forward) -> bool:
-        """Whether there are more compressed rows of ratio 4 than each row reads, so that the indexer chooses."""
+        """Tells whether the indexer chooses, because there are more compressed rows of ratio 4 than a row reads."""
         return (forward.position + forward.rows) // 4 > self.hyperparameters.index_top_k
 
     def keys(self, forward: Forward) -> float:
-        """Bytes of the keys before the rows: the window, and compressed rows with the index keys to choose them by.
+        """Returns the bytes of the keys before the rows: the window, compressed rows, and index keys.
 
-        Where rows choose, all are taken to choose the same ones, which is the least that they can read.
+        If rows choose compressed rows, all are assumed to choose the same, which is the least that they can read.
         """
         hp = self.hyperparameters
         total = 0
@@ -98,21 +98,21 @@ class Target:
         return total * KEY_BYTES
 
     def by_component(self, forward: Forward) -> dict[str, float]:
-        """Bytes of each component; keys are attention's."""
+        """Returns the bytes of each component. Keys belong to attention."""
         found = dict.fromkeys(COMPONENTS, 0.0)
         for name, size in self.by_tensor(forward):
             if part := component_of(name):
                 found[part] += size
-        head = found.pop("embedding")  # read where it is the head, too
+        head = found.pop("embedding")  # the embedding is read as a whole if it is also the head
         return found | {"head": found["head"] + head, "attention": found["attention"] + self.keys(forward)}
 
     def total(self, forward: Forward) -> float:
-        """Bytes of all of it."""
+        """Returns the bytes of all components."""
         return sum(self.by_component(forward).values())
 
 
 def measured_experts(nodes: list[_native.NodeTime]) -> dict[str, int]:
-    """Distinct experts that a forward read, by the names of the tensors of experts; what no node tells is left out."""
+    """Returns the distinct experts that a forward read, by the names of expert tensors that its nodes tell."""
     return {
         leaf: node.experts for node in nodes if node.experts for leaf in node.leaves if leaf.endswith("_exps.weight")
     }

@@ -1,4 +1,4 @@
-"""Which component of a verify each node of its graph belongs to."""
+"""Finds the component of a verify that each node of its graph belongs to."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ REST = {
     "attention products": "attention",
     None: "attention",
 }
-"""Where nodes without weights belong, by what they read. State and inputs alone are read for attention."""
+"""The components of nodes without weights, by what they read. Nodes that read only state and inputs are attention's."""
 
 
 def parts_of(nodes: Sequence[_native.NodeTime]) -> list[str]:
-    """The component of every node: that of the weights it reads, or of the nodes it reads.
+    """Returns the component of every node: that of the weights it reads, or of the nodes it reads.
 
-    Between two sub-layers, all that reads the streams' mix is the hyper-connections', until a node reads the weights of
-    the next one, or only prepares rows for nodes that do.
+    Between two sub-layers, nodes that read the mix of streams belong to the hyper-connections. That ends with a node
+    that reads weights of the next sub-layer, or that only prepares rows for such nodes.
     """
     readers = readers_of(nodes)
     found: list[str] = []
@@ -41,7 +41,7 @@ def parts_of(nodes: Sequence[_native.NodeTime]) -> list[str]:
 
 
 def part_by_weights(node: _native.NodeTime) -> str | None:
-    """The component whose weights a node reads: of several, the first in the list; None where it reads none."""
+    """Returns the component whose weights a node reads, or None. Of several, the first in the list decides."""
     read = {component_of(leaf) for leaf in node.leaves}
     part = next((part for part in COMPONENTS if part in read), None)
     if part == "embedding":  # which may be the head's matrix, too
@@ -50,14 +50,14 @@ def part_by_weights(node: _native.NodeTime) -> str | None:
 
 
 def rest_of(part: str | None) -> str:
-    """Where a node without weights belongs that goes with this component."""
+    """Returns the component of a node without weights that follows this component."""
     return REST.get(part, part) or "other"
 
 
 def readers_of(nodes: Sequence[_native.NodeTime]) -> list[list[str | None]]:
-    """For every node, the components of what reads it by their weights: None for a reader without any.
+    """Returns for every node the components of its readers by their weights, with None for readers without any.
 
-    A node that nobody reads has [None]. Who reads a view reads what is viewed.
+    A node without readers has [None]. The readers of a view read what is viewed.
     """
     found: list[list[str | None]] = [[] for _ in nodes]
     for node, own in zip(reversed(nodes), reversed(found), strict=True):
@@ -67,7 +67,7 @@ def readers_of(nodes: Sequence[_native.NodeTime]) -> list[list[str | None]]:
 
 
 def folded(nodes: Sequence[_native.NodeTime]) -> dict[str, str]:
-    """Components that have no nodes of their own, and whose nodes read their weights instead."""
+    """Returns the components without nodes of their own, with the components whose nodes read their weights."""
     owners: dict[str, set[str]] = {}
     for node, part in zip(nodes, parts_of(nodes), strict=True):
         for name in {component_of(leaf) for leaf in node.leaves} - {None, "embedding"}:
@@ -76,7 +76,7 @@ def folded(nodes: Sequence[_native.NodeTime]) -> dict[str, str]:
 
 
 def times(nodes: Sequence[_native.NodeTime]) -> dict[str, float]:
-    """Seconds of each component that has nodes of its own."""
+    """Returns the seconds of each component that has nodes of its own."""
     without = folded(nodes)
     found = {part: 0.0 for part in PARTS if part not in without}
     for node, part in zip(nodes, parts_of(nodes), strict=True):
@@ -85,7 +85,7 @@ def times(nodes: Sequence[_native.NodeTime]) -> dict[str, float]:
 
 
 def by_matrices(nodes: Sequence[_native.NodeTime], matrices: Mapping[str, str]) -> dict[str, float]:
-    """Seconds of the nodes that read matrices, by what these are in all layers: name, shape and type."""
+    """Returns the seconds of nodes that read matrices, by the name, shape and type of these in all layers."""
     found: dict[str, float] = {}
     for node in nodes:
         read = [leaf for leaf in node.leaves if leaf in matrices]

@@ -1,10 +1,10 @@
-"""Verifies of a few rows, and prompts, beside llama.cpp and beside what the memory allows.
+"""Measures verifies of a few rows, and prompts, beside llama.cpp and beside what the memory allows.
 
 Usage: peers.py MODEL.gguf... [-t THREADS] [--depth 4096] [--prompts 512,2048] [--rows 6] [--rounds 7] [--skew 0]
                 [--device cpu] [--llama-python PYTHON] [--json FILE]
 
 Both engines have the same file, threads and ids, each in a process of its own. They take turns at every work of every
-round, and never compute at the same time; who begins changes from round to round. Times are medians over the rounds.
+round, and never compute at the same time. The one that begins changes from round to round. Times are medians.
 The memory's bandwidth is measured in every round, too. The bytes limit of a work is the time in which the memory gives
 what the work must read: dense weights once, the union of the experts that its rows chose once, the keys before them.
 The union is counted by running the same rows node by node; for prompts it is what chance has.
@@ -42,28 +42,28 @@ ROUNDS = 7
 
 
 def works(args: argparse.Namespace) -> Iterator[Work]:
-    """What is measured, in the order of the table."""
+    """Yields what is measured, in the order of the table."""
     for depth in (0, args.depth):
         yield from (Work("verify", count, depth) for count in range(1, args.rows + 1))
     yield from (Work("prefill", tokens) for tokens in args.prompts)
 
 
 def ids_of(work: Work, vocab: int, skew: float) -> list[int]:
-    """The ids of a work's rows, the same in every round and for both engines."""
+    """Returns the ids of a work's rows, the same in every round and for both engines."""
     if work.kind == "prefill":
         return random_ids(vocab, work.rows, seed=work.rows)
     return verify_rows(vocab, MOST_ROWS, skew, seed=1)[: work.rows]
 
 
 def request(work: Work, vocab: int, skew: float) -> dict[str, Any]:
-    """What a worker is asked to do."""
+    """Makes the request of a work to a worker."""
     return {work.kind: ids_of(work, vocab, skew), "depth": work.depth}
 
 
 def find_llama(python: str | None) -> str | None:
-    """The version of an interpreter's llama-cpp-python; None without one, which is an error where it was asked for.
+    """Returns the version of an interpreter's llama-cpp-python, or None if no interpreter is given.
 
-    Raises RequestError.
+    Raises RequestError if the interpreter that was given has none.
     """
     try:
         done = subprocess.run([python or sys.executable, "-c", FIND], capture_output=True, text=True)
@@ -78,7 +78,7 @@ def find_llama(python: str | None) -> str | None:
 
 
 def started(python: str, kind: str, path: str, args: argparse.Namespace, *flags: str) -> Worker:
-    """An engine that is loaded, has run a prompt, and has its deep state. Raises WorkerDied."""
+    """Starts an engine, which loads the model, runs a prompt, and fills its deep state. Raises WorkerDied."""
     context = max(args.depth + MOST_ROWS, *args.prompts)
     worker = Worker([python, WORKER, kind, path, args.device, *map(str, (args.threads, args.depth, context)), *flags])
     worker.ask(request(Work("prefill", min(args.prompts)), worker.vocab, 0))
@@ -87,7 +87,7 @@ def started(python: str, kind: str, path: str, args: argparse.Namespace, *flags:
 
 
 def started_llama(path: str, args: argparse.Namespace) -> Worker:
-    """llama.cpp, without extra buffer types where it dies with them. Raises WorkerDied."""
+    """Starts llama.cpp, without extra buffer types if it dies with them. Raises WorkerDied."""
     python = args.llama_python or sys.executable
     try:
         return started(python, "llama", path, args)
@@ -110,13 +110,13 @@ def measure(target: Target, workers: dict[str, Worker], args: argparse.Namespace
 
 
 def experts_of(ours: Worker, work: Work, skew: float) -> dict[str, int]:
-    """Distinct experts that a verify's rows read, by tensor."""
+    """Returns the distinct experts that a verify's rows read, by tensor."""
     found: dict[str, int] = ours.ask({"experts": ids_of(work, ours.vocab, skew), "depth": work.depth})["experts"]
     return found
 
 
 def checked(path: str, args: argparse.Namespace) -> Target:
-    """A file that the works fit. Raises FormatError, RequestError."""
+    """Returns the target of a file whose context holds the works. Raises FormatError, RequestError."""
     target = Target(_native.GgufFile.open(path))
     wanted, most = max(args.depth + MOST_ROWS, *args.prompts), target.hyperparameters.context
     if wanted > most:
@@ -127,7 +127,7 @@ def checked(path: str, args: argparse.Namespace) -> Target:
 
 
 def compare(path: str, target: Target, llama: str | None, args: argparse.Namespace) -> dict[str, Any]:
-    """Measures one file, prints what was found, and gives it as plain values. Raises WorkerDied."""
+    """Measures one file, prints the results, and returns them as plain values. Raises WorkerDied."""
     settings = {name: getattr(args, name) for name in ("device", "threads", "depth", "rounds", "skew")}
     settings["context"] = max(args.depth + MOST_ROWS, *args.prompts)
     print_header(path, **settings)
@@ -145,7 +145,7 @@ def compare(path: str, target: Target, llama: str | None, args: argparse.Namespa
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Builds the command line."""
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("models", nargs="+", metavar="MODEL")
     made.add_argument("-t", "--threads", type=positive, default=default_threads())
@@ -161,11 +161,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the bench; returns the exit code."""
+    """Runs the bench and returns the exit code."""
     args = parser().parse_intermixed_args(arguments)
     try:
         if args.json:
-            args.json.touch()  # a place that cannot be written to should fail before the work
+            args.json.touch()  # fail before the work if the file cannot be written
         llama = find_llama(args.llama_python)
         targets = {path: checked(path, args) for path in args.models}
         found = [compare(path, target, llama, args) for path, target in targets.items()]

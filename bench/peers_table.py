@@ -1,4 +1,4 @@
-"""What `peers.py` found for one file: its table, the figures drawn from it, and all of it as plain values."""
+"""Holds the results of `peers.py` for one file, and formats them as a table, figures and plain values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Work(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What the table calls it."""
+        """The name of the work in the table."""
         if self.kind == "prefill":
             return f"prefill {self.rows}"
         return f"verify {self.rows} row{'s' * (self.rows > 1)} at {self.depth}"
@@ -28,12 +28,12 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """All rounds of all works.
+    """The results of all rounds of all works.
 
     Attributes:
-        seconds: by engine ("llama", where there is one, and "ours"), of each work, a value a round.
-        experts: distinct experts of each work's rows by the names of the tensors of experts, as far as they are known.
-        bandwidths: bytes a second that the memory gave, a value a round.
+        seconds: by engine ("llama" if there is one, and "ours"), the times of each work, one for each round.
+        experts: distinct experts of each work's rows by the names of expert tensors, as far as they are known.
+        bandwidths: bytes per second that the memory gave, one for each round.
     """
 
     target: Target
@@ -43,40 +43,43 @@ class Table:
 
     @property
     def works(self) -> list[Work]:
-        """In the order of the table."""
+        """The works in the order of the table."""
         return list(self.seconds["ours"])
 
     @property
     def bandwidth(self) -> float:
-        """The median over the rounds."""
+        """The median of the bandwidths."""
         return median(self.bandwidths)
 
     def median(self, engine: str, work: Work) -> float | None:
-        """Seconds; None for an engine that did not run."""
+        """Returns the median time in seconds, or None for an engine that did not run."""
         return median(self.seconds[engine][work]) if engine in self.seconds else None
 
     def forward(self, work: Work) -> Forward:
-        """The work as what it must read."""
+        """Returns the forward of a work, to count the bytes that it must read."""
         return Forward(work.rows, work.depth, self.experts.get(work, {}))
 
     def limit(self, work: Work) -> float:
-        """Seconds in which the memory gives the bytes that the work must read."""
+        """Returns the seconds in which the memory gives the bytes that the work must read."""
         return self.target.total(self.forward(work)) / self.bandwidth
 
     def ratio(self, work: Work) -> float | None:
-        """How many times as fast as llama.cpp; None without it."""
+        """Returns the time of llama.cpp over that of ds4py, or None without llama.cpp."""
         theirs, ours = self.median("llama", work), self.median("ours", work)
         return theirs / ours if theirs and ours else None
 
     def compared(self, above: Work, below: Work) -> dict[str, float]:
-        """Time of one work over that of another: of each engine, and of the bytes limit."""
+        """Returns the time of one work over that of another, for each engine and for the bytes limit."""
         found = {name: self.median(engine, above) for engine, name in NAMES.items()}
         base = {name: self.median(engine, below) for engine, name in NAMES.items()}
         ratios = {name: time / (base[name] or 1) for name, time in found.items() if time}
         return ratios | {"bytes": self.limit(above) / self.limit(below)}
 
     def distinct(self, work: Work) -> tuple[float, bool]:
-        """Distinct experts a layer that the rows read, and whether that is measured or what chance would have."""
+        """Returns the distinct experts of a layer that the rows read, and whether the number is measured.
+
+        A number that is not measured is the one expected by chance.
+        """
         known = self.experts.get(work)
         if known:
             return fmean(known.values()), True
@@ -84,7 +87,7 @@ class Table:
         return chance(hp.experts, hp.experts_used, work.rows), False
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain values; times in seconds."""
+        """Returns plain values. Times are in seconds."""
         return {
             "bandwidths": list(self.bandwidths),
             "works": [
@@ -104,7 +107,7 @@ class Table:
 
 
 def lines(table: Table) -> Iterator[str]:
-    """The table in Markdown, then the figures drawn from it."""
+    """Yields the lines of the table in Markdown, and then those of the figures."""
     yield f"bandwidth {table.bandwidth / 1e9:.1f} GB/s; ratio: how many times as fast as llama.cpp"
     yield ""
     yield from HEAD
@@ -122,7 +125,7 @@ def lines(table: Table) -> Iterator[str]:
 
 
 def growth(table: Table) -> Iterator[str]:
-    """What more rows cost, and depth."""
+    """Yields lines on the cost of more rows and of depth."""
     verifies = [work for work in table.works if work.kind == "verify"]
     one = {work.depth: work for work in verifies if work.rows == 1}
     for depth, first in one.items():
@@ -137,7 +140,7 @@ def growth(table: Table) -> Iterator[str]:
 
 
 def shared_experts(table: Table) -> Iterator[str]:
-    """How many experts the rows of a verify share: distinct ones a layer beside what chance would have."""
+    """Yields lines on the distinct experts of a layer that a verify's rows read, beside those expected by chance."""
     hp = table.target.hyperparameters
     for depth in dict.fromkeys(work.depth for work in table.works):
         works = [work for work in table.works if work.kind == "verify" and work.depth == depth]
@@ -150,5 +153,5 @@ def shared_experts(table: Table) -> Iterator[str]:
 
 
 def ms(seconds: float | None) -> str:
-    """Milliseconds, or a dash."""
+    """Formats milliseconds, or a dash."""
     return "-" if seconds is None else f"{1000 * seconds:.2f} ms"

@@ -1,12 +1,13 @@
-"""One engine of `peers.py` in a process of its own.
+"""Runs one engine of `peers.py` in a process of its own.
 
 Usage: peers_worker.py ours|llama MODEL DEVICE THREADS DEPTH CONTEXT [--no-extra-buffers]
 When the model is loaded it answers {"vocab": N, "about": TEXT}, and then each request:
 {"fill": [ids]} puts these into the state that verifies at DEPTH start from: {};
 {"verify": [ids], "depth": 0 or DEPTH} and {"prefill": [ids]}: {"seconds": S};
 {"experts": [ids], "depth": ...}: {"experts": {tensor: distinct experts that the rows read}}, which only ours knows.
-The time is that until the logits are there: of every row of a verify, of a prompt's last token. A verify runs twice and
-the second time counts, since an engine may keep the graph of the latest size alone. Going back is not in it.
+The time ends when the logits are there: those of every row of a verify, or of a prompt's last token. A verify runs
+twice, and the second time counts, because an engine may keep the graph of the latest size only. Going back
+is not counted.
 """
 
 import ctypes
@@ -20,33 +21,33 @@ Ids = list[int]
 
 
 class Peer(Protocol):
-    """What both engines do: they keep an empty state, and one of DEPTH positions."""
+    """The operations of both engines. An engine keeps an empty state and one of DEPTH positions."""
 
     vocab: int
     about: str
 
     def fill(self, ids: Ids) -> None:
-        """Puts these ids, as many as DEPTH, into the deep state."""
+        """Fills the deep state with these ids, which are as many as DEPTH."""
 
     def verify(self, ids: Ids, depth: int) -> float:
-        """Seconds for rows after the state of this depth, which stays as it was."""
+        """Returns the seconds for rows behind the state of this depth. The state stays as it was."""
 
     def prefill(self, ids: Ids) -> float:
-        """Seconds for a prompt in the empty state, which is empty again after it."""
+        """Returns the seconds for a prompt in the empty state, which is empty again afterwards."""
 
     def experts(self, ids: Ids, depth: int) -> dict[str, int]:
-        """Distinct experts that a verify reads, by tensor; empty where nobody knows."""
+        """Returns the distinct experts that a verify reads by tensor, or nothing if the engine cannot tell."""
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """Wall time of one call."""
+    """Returns the wall time of one call."""
     begin = time.perf_counter()
     call()
     return time.perf_counter() - begin
 
 
 class Ours:
-    """ds4py, as the bindings have it: the engine and session of Python add nothing that is measured."""
+    """ds4py, called through the native bindings. Python's engine and session would add nothing to the time."""
 
     def __init__(self, path: str, device: str, threads: int, depth: int, context: int) -> None:
         from ds4py import _native
@@ -76,10 +77,10 @@ class Ours:
 
 
 class Llama:
-    """llama.cpp, by its own interface.
+    """llama.cpp, called through its own interface.
 
-    It cannot take back rows of this architecture by itself. As its speculative decoding does, a copy of what a batch
-    overwrites is put back, and the rest is cut off.
+    It cannot drop rows of this architecture by itself. As its speculative decoding does, this class restores a copy of
+    what a batch overwrites, and cuts off the rest.
     """
 
     def __init__(self, path: str, device: str, threads: int, depth: int, context: int, *, extra_buffers: bool) -> None:
@@ -89,7 +90,7 @@ class Llama:
         self.log = llama_cpp.llama_log_callback(lambda level, text, data: None)
         llama_cpp.llama_log_set(self.log, None)
         settings = llama_cpp.llama_model_default_params()
-        settings.n_gpu_layers = 0 if device == "cpu" else 999  # all
+        settings.n_gpu_layers = 0 if device == "cpu" else 999  # all layers
         settings.use_extra_bufts = extra_buffers
         self.model = llama_cpp.llama_model_load_from_file(path.encode(), settings)
         if not self.model:
@@ -101,7 +102,7 @@ class Llama:
         self.about = f"extra buffer types {'on' if extra_buffers else 'off'}; {system.strip(' |')}"
 
     def open(self, threads: int, context: int) -> Any:
-        """A context of its own; batches of llama.cpp's default sizes."""
+        """Opens a context with llama.cpp's default batch sizes."""
         settings = self.api.llama_context_default_params()
         settings.n_ctx, settings.n_batch, settings.n_ubatch = context, 2048, 512
         settings.n_threads = settings.n_threads_batch = threads
@@ -111,7 +112,7 @@ class Llama:
         return found
 
     def decode(self, state: Any, ids: Ids, position: int, *, every: bool) -> None:
-        """Runs one batch; `every` row gets logits, or the last one does."""
+        """Runs one batch. With `every`, each row gets logits; otherwise only the last row does."""
         batch = self.api.llama_batch_init(len(ids), 0, 1)
         batch.n_tokens = len(ids)
         for i, token in enumerate(ids):
@@ -124,7 +125,7 @@ class Llama:
         self.api.llama_synchronize(state)
 
     def run(self, state: Any, ids: Ids) -> None:
-        """A prompt, in batches."""
+        """Runs a prompt in batches."""
         for begin in range(0, len(ids), 2048):
             self.decode(state, ids[begin : begin + 2048], begin, every=False)
 
@@ -162,7 +163,7 @@ class Llama:
 
 
 def answer(engine: Peer, request: dict[str, Any]) -> dict[str, Any]:
-    """To one request."""
+    """Answers one request."""
     if "fill" in request:
         engine.fill(request["fill"])
         return {}

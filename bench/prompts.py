@@ -1,7 +1,7 @@
 """Texts for the bench of speculation: five kinds of prompts, and questions whose answers are known.
 
-A prompt is the beginning of a document, which any model can go on with. The kinds differ in how predictable their
-continuation is, from a copy of what stands before to prose. A long prompt is the short one with more before it.
+A prompt is the beginning of a document, so any model can continue it. The continuations range from copies of earlier
+text to prose that is hard to predict. A long prompt is a short one with more text before it.
 """
 
 import json
@@ -87,7 +87,7 @@ LENGTHS = ("short", "long")
 
 
 def prompt(kind: str, length: str) -> str:
-    """The prompt of one of `KINDS` in one of `LENGTHS`."""
+    """Returns the prompt of one of `KINDS` in one of `LENGTHS`."""
     short = length == "short"
     if kind in ("json", "table"):
         return (json_records if kind == "json" else table_rows)(stations(4 if short else 12))
@@ -99,7 +99,7 @@ def prompt(kind: str, length: str) -> str:
 
 
 def stations(count: int) -> list[dict[str, Any]]:
-    """Records with a regular part and an irregular one."""
+    """Makes records with a regular part and an irregular part."""
     return [
         {"id": 101 + i, "station": NAMES[i], "height_m": 120 + 37 * i % 91, "ok": i % 3 != 1, "rain_mm": 7 * i % 11 / 2}
         for i in range(count)
@@ -107,19 +107,19 @@ def stations(count: int) -> list[dict[str, Any]]:
 
 
 def json_records(records: Sequence[dict[str, Any]]) -> str:
-    """A list of records that is not finished."""
+    """Formats the records as an unfinished list in JSON."""
     return json.dumps(records, indent=2).removesuffix("\n]") + ",\n"
 
 
 def table_rows(records: Sequence[dict[str, Any]]) -> str:
-    """A Markdown table that is not finished."""
+    """Formats the records as an unfinished table in Markdown."""
     heads = list(records[0])
     lines = [heads, ["---"] * len(heads), *([str(value) for value in record.values()] for record in records)]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 class Check(NamedTuple):
-    """A question, and whether an answer to it is right."""
+    """A question with a test of its answer."""
 
     name: str
     question: str
@@ -127,7 +127,7 @@ class Check(NamedTuple):
 
 
 def is_number(wanted: str) -> Callable[[str], bool]:
-    """Whether the first number after the last "Answer:" is this one; `1/4` and `0.25` are the same."""
+    """Returns a test: the first number after the last "Answer:" is `wanted`. `1/4` and `0.25` are the same."""
 
     def passes(text: str) -> bool:
         found = re.search(r"-?\d+(?:\.\d+|/[1-9]\d*)?", last_answer(text).replace(",", ""))
@@ -137,7 +137,7 @@ def is_number(wanted: str) -> Callable[[str], bool]:
 
 
 def is_word(wanted: str) -> Callable[[str], bool]:
-    """Whether the first word after the last "Answer:" is this one."""
+    """Returns a test: the first word after the last "Answer:" is `wanted`."""
 
     def passes(text: str) -> bool:
         return re.findall(r"[a-z]+", last_answer(text).lower())[:1] == [wanted]
@@ -146,13 +146,13 @@ def is_word(wanted: str) -> Callable[[str], bool]:
 
 
 def last_answer(text: str) -> str:
-    """The rest of the line after the last "Answer:"; nothing where there is none."""
+    """Returns the rest of the line after the last "Answer:", or an empty text."""
     _, found, rest = text.rpartition("Answer:")
     return rest.strip().partition("\n")[0] if found else ""
 
 
 class Page(HTMLParser):
-    """Whether the tags of a page are nested as they should be."""
+    """Checks whether the tags of a page are nested correctly."""
 
     EMPTY = frozenset(("base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"))
     MAY_STAY_OPEN = frozenset(("p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "option"))
@@ -170,7 +170,7 @@ class Page(HTMLParser):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        """`<br/>` opens nothing."""
+        """Ignores elements such as `<br/>`, which have no content."""
         self.seen.add(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -181,7 +181,7 @@ class Page(HTMLParser):
 
 
 def is_page(text: str) -> bool:
-    """Whether there is one whole HTML page with a title and a table, rightly nested."""
+    """Tells whether a text holds one whole HTML page with a title and a table, nested correctly."""
     found = re.search(r"(?:<!doctype html[^>]*>\s*)?<html.*</html>", text, re.IGNORECASE | re.DOTALL)
     if found is None:
         return False

@@ -1,8 +1,8 @@
-"""Milliseconds of one accept step over k + 1 rows of logits, by rule, policy and form of q.
+"""Measures one accept step over k + 1 rows of logits in milliseconds, by rule, policy and form of q.
 
 Usage: sampling.py [--rows 6] [--vocab 129280] [--shortlist 512] [--steps 200]
-Logits are peaked as a language model's are; q is formed from logits near to them. The steps measured are those in
-which every row is looked at: all proposals stand. One thread.
+Logits are peaked like those of a language model, and q is formed from logits near to them. In the measured steps every
+proposal is accepted, so every row is read. One thread.
 """
 
 import argparse
@@ -24,7 +24,7 @@ POLICIES = {"T=1": Sampling(), "T=1 top-p 0.95": Sampling(top_p=0.95)}
 
 @dataclass
 class Draft:
-    """Proposals and their q."""
+    """Proposals with their q."""
 
     tokens: npt.NDArray[np.int32]
     q_probs: npt.NDArray[np.float32]
@@ -32,7 +32,7 @@ class Draft:
 
 
 def target_logits(rows: int, vocab: int, seed: int = 1) -> npt.NDArray[np.float32]:
-    """Rows whose likeliest token has about half of the probability, above a long tail."""
+    """Makes rows whose likeliest token has about half of the probability, above a long tail."""
     generator = np.random.default_rng(seed)
     logits = generator.normal(scale=2.0, size=(rows, vocab))
     logits[np.arange(rows), generator.integers(0, vocab, size=rows)] += 16
@@ -40,7 +40,7 @@ def target_logits(rows: int, vocab: int, seed: int = 1) -> npt.NDArray[np.float3
 
 
 def proposed(logits: npt.NDArray[np.float32], sampling: Sampling, width: int | None) -> Draft:
-    """The likeliest token of every row, with q over the vocabulary or over the `width` likeliest."""
+    """Proposes the likeliest token of every row, with q over the vocabulary or over the `width` likeliest tokens."""
     generator = np.random.default_rng(2)
     near = (logits + generator.normal(scale=0.3, size=logits.shape)).astype(np.float32)[:-1]
     tokens = near.argmax(axis=1).astype(np.int32)
@@ -55,7 +55,7 @@ def proposed(logits: npt.NDArray[np.float32], sampling: Sampling, width: int | N
 def full_steps(
     rule: str, logits: npt.NDArray[np.float32], draft: Draft, sampling: Sampling, steps: int
 ) -> Iterator[float]:
-    """Milliseconds of steps that accept everything."""
+    """Yields the milliseconds of steps that accept every proposal."""
     sampler = _native.Sampler(sampling.policy())
     rng = _native.Rng(3)
     while steps > 0:

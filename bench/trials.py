@@ -1,4 +1,4 @@
-"""What is looked at in single texts: whether a long one holds together, and whether questions are answered."""
+"""Examines single texts: whether a long one holds together, and whether questions are answered correctly."""
 
 import argparse
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ ANSWER_TOKENS = 1024
 
 
 def long_texts(pair: Pair, args: argparse.Namespace) -> dict[str, Any]:
-    """One long text for each configuration and temperature asked for; by default one, at temperature 1."""
+    """Generates a long text for each configuration and temperature. By default it is one, at temperature 1."""
     configs = pair.configs(args.configs or ("dspark" if pair.drafter else "lookup"))
     policies = [Sampling(temperature=each, seed=args.seed) for each in args.temps or [1.0]]
     tokens = args.tokens or LONG_TOKENS
@@ -32,7 +32,7 @@ def long_texts(pair: Pair, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def long_text(pair: Pair, config: Config, temperature: float, text: Text) -> dict[str, Any]:
-    """How a text ended, how it repeats itself and how fast it was."""
+    """Measures how a text ended, how it repeats itself and how fast it was."""
     spans, most = repeated_spans(pair.plain.tokenizer.decode(list(text.tokens)))
     return {
         "config": config.name,
@@ -48,7 +48,7 @@ def long_text(pair: Pair, config: Config, temperature: float, text: Text) -> dic
 
 
 def print_long(found: dict[str, Any]) -> None:
-    """Prints what `long_text` found."""
+    """Prints the results of `long_text`."""
     print(
         "\n{config} at temperature {temperature:g}: {tokens} tokens, {tokens_per_second:.2f} a second, end: {finish}\n"
         "{repeated_12_word_spans} repeated spans of 12 words, the most frequent {most_frequent_span} times".format(
@@ -61,12 +61,12 @@ def print_long(found: dict[str, Any]) -> None:
 
 
 def share(value: float | None) -> str:
-    """In percent, or a dash."""
+    """Formats a share in percent, or a dash."""
     return "-" if value is None else f"{value:.0%}"
 
 
 def quality(pair: Pair, args: argparse.Namespace) -> dict[str, Any]:
-    """Every question, greedily in the chat layout, without and with speculation beside each other."""
+    """Asks every question greedily in the chat layout, once for each configuration."""
     tokens = args.tokens or ANSWER_TOKENS
     if pair.embedded:
         print("no model given (-m FILE): the embedded pair cannot answer questions, so that the checks are skipped")
@@ -87,7 +87,7 @@ def quality(pair: Pair, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def judged(pair: Pair, check: Check, text: Text) -> dict[str, Any]:
-    """Whether an answer is right, and what it took."""
+    """Checks an answer, and gathers what it took."""
     answer = pair.plain.tokenizer.decode(list(text.tokens))
     return {
         "passed": check.passes(answer),
@@ -99,12 +99,12 @@ def judged(pair: Pair, check: Check, text: Text) -> dict[str, Any]:
 
 
 def shown(answer: dict[str, Any]) -> str:
-    """One cell of the table."""
+    """Formats one cell of the table."""
     cut = ", cut" if answer["finish"] == "length" else ""
     return f"{'pass' if answer['passed'] else 'FAIL'}{cut} {answer['tokens_per_second']:.1f} tokens/s"
 
 
 def print_passed(configs: Sequence[str], found: Sequence[dict[str, Any]]) -> None:
-    """How many each configuration got right."""
+    """Prints how many questions each configuration answered correctly."""
     counts = (sum(each["answers"][name]["passed"] for each in found) for name in configs)
     print(f"{'right':12}" + "".join(f"{f'{count} of {len(found)}':>24}" for count in counts))

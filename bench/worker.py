@@ -1,4 +1,4 @@
-"""One engine in a process of its own, driven by lines of JSON: the two engines' ggml libraries must not meet.
+"""Runs one engine in a process of its own, driven by lines of JSON, because two ggml libraries cannot share a process.
 
 Usage: worker.py ours|peer MODEL THREADS CONTEXT [--no-extra-buffers]
 It answers `{"vocab": N}` when the model is loaded, then each request `{"prompt": [ids], "decode": [ids]}` with
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 
 class Ours:
-    """ds4py; `prefill` computes the logits of the last token, as generating does."""
+    """ds4py. `prefill` computes the logits of the last token, as generating does."""
 
     def __init__(self, path: str, threads: int, context: int) -> None:
         import ds4py
@@ -26,16 +26,16 @@ class Ours:
         self.session.rewind(0)
 
     def prefill(self, tokens: list[int]) -> None:
-        """Runs a prompt; its last token's logits are computed."""
+        """Runs a prompt, and computes the logits of its last token."""
         self.session.prefill(tokens)
 
     def decode(self, token: int) -> None:
-        """Runs one token; its logits are computed."""
+        """Runs one token, and computes its logits."""
         self.session.prefill([token])
 
 
 class Peer:
-    """llama-cpp-python, through its low-level eval."""
+    """llama-cpp-python, called through its low-level eval."""
 
     def __init__(self, path: str, threads: int, context: int, *, extra_buffers: bool) -> None:
         import llama_cpp
@@ -67,16 +67,16 @@ class Peer:
         self.model._ctx.kv_cache_clear()
 
     def prefill(self, tokens: list[int]) -> None:
-        """Runs a prompt; its last token's logits are computed."""
+        """Runs a prompt, and computes the logits of its last token."""
         self.model.eval(tokens)
 
     def decode(self, token: int) -> None:
-        """Runs one token; its logits are computed."""
+        """Runs one token, and computes its logits."""
         self.model.eval([token])
 
 
 def seconds(call: Callable[[], None]) -> float:
-    """Wall time of one call."""
+    """Returns the wall time of one call."""
     begin = time.perf_counter()
     call()
     return time.perf_counter() - begin

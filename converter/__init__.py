@@ -1,5 +1,5 @@
-"""Makes GGUF files of DeepSeek-V4 checkpoints and of other GGUF files: targets, DSpark drafters, or both.
+"""Makes GGUF files of DeepSeek-V4 from checkpoints and from other GGUF files: targets, DSpark drafters, or both.
 
-`source` reads what there is, `plan` decides what is to be written, `writer` writes it. The command is
-`deepseek4-quantize` (`python -m ds4py.converter` is the same).
+`source` reads tensors, `plan` decides what is to be written, and `writer` writes it. The command is
+`deepseek4-quantize`, or `python -m ds4py.converter`.
 """

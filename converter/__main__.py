@@ -1,4 +1,4 @@
-"""`python -m ds4py.converter` is the same as `deepseek4-quantize`."""
+"""Runs `deepseek4-quantize` as `python -m ds4py.converter`."""
 
 import sys
 

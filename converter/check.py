@@ -1,4 +1,4 @@
-"""Whether a GGUF file is complete and consistent: a target, or a drafter in any contract, alone or with its target."""
+"""Checks whether a GGUF file is a complete target, or a complete drafter in any contract."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ DRAFTER_MARKERS = ("mtp.0.e_proj.weight", "mtp.0.h_proj.weight", "mtp.0.enorm.we
 
 
 @dataclass
-class Verdict:
-    """A file that is sound: what it is, and what is odd about it all the same."""
+class CheckResult:
+    """The facts of a sound file, and warnings about what is unusual in it."""
 
     kind: str
     facts: Json
     warnings: list[str] = field(default_factory=list)
 
 
-def check(path: Path, target: Path | None = None) -> Verdict:
-    """Checks headers, keys, and every tensor's presence, shape and type; not the values.
+def check(path: Path, target: Path | None = None) -> CheckResult:
+    """Checks headers, keys, and the presence, shape and type of every tensor. It does not check values.
 
-    Raises FormatError naming the key or tensor that is wrong, PairError listing everything about a drafter that does
+    Raises FormatError naming a key or tensor that is wrong. Raises PairError with everything about a drafter that does
     not fit `target`.
     """
     source = GgufSource(path)
@@ -48,27 +48,27 @@ def check(path: Path, target: Path | None = None) -> Verdict:
     return check_target(path, source)
 
 
-def check_target(path: Path, source: GgufSource) -> Verdict:
-    """By the rules of the runtime's own loader."""
+def check_target(path: Path, source: GgufSource) -> CheckResult:
+    """Checks a target by the rules of the runtime's own loader."""
     file = _native.GgufFile.open(path)
     found = _native.read_hyperparameters(file)
     _native.check_weights(file, found)
     metadata = file.metadata()
     tokenizer = Tokenizer.from_metadata(metadata, vocab_size=found.vocab)
     warnings = [f"tensor '{name}' has no use in a target" for name in source.tensors if role_of(name) is None]
-    warnings += coarse(source, {name: role_of(name) for name in source.tensors})
+    warnings += coarse_warnings(source, {name: role_of(name) for name in source.tensors})
     if not tokenizer.has_vocabulary:
         warnings.append("the file carries no vocabulary: it takes token ids alone")
     elif tokenizer.chat_template is None:
         warnings.append("the file carries no chat template")
     facts = {"layers": found.layers, "hidden": found.hidden, "vocab": found.vocab, "experts": found.experts}
-    return Verdict("target", {**facts, **common(source)}, warnings)
+    return CheckResult("target", {**facts, **common_facts(source)}, warnings)
 
 
-def check_drafter(source: GgufSource, target: Path | None) -> Verdict:
-    """By its contract, and then against its target."""
+def check_drafter(source: GgufSource, target: Path | None) -> CheckResult:
+    """Checks a drafter by its contract, and then against its target if one is given."""
     found = drafter_file.read(source)
-    warnings = coarse(source, {name: role_of(inner) for inner, name in found.names.items()})
+    warnings = coarse_warnings(source, {name: role_of(inner) for inner, name in found.names.items()})
     if target is not None:
         file = _native.GgufFile.open(target)
         wrong = drafter_file.mismatches(found, _native.read_hyperparameters(file))
@@ -83,11 +83,11 @@ def check_drafter(source: GgufSource, target: Path | None) -> Verdict:
         "noise": found.noise,
         "confidence": "yes" if found.confidence else "no",
     }
-    return Verdict("drafter", {**facts, **common(source)}, warnings)
+    return CheckResult("drafter", {**facts, **common_facts(source)}, warnings)
 
 
-def coarse(source: GgufSource, roles: dict[str, Role | None]) -> list[str]:
-    """Tensors that a quantiser should have spared."""
+def coarse_warnings(source: GgufSource, roles: dict[str, Role | None]) -> list[str]:
+    """Warns of tensors that are quantised although their role needs 16 bits."""
     return [
         f"tensor '{name}' ({role.value}) is {source.tensors[name].kind.name}, better not below 16 bits"
         for name, role in roles.items()
@@ -95,8 +95,8 @@ def coarse(source: GgufSource, roles: dict[str, Role | None]) -> list[str]:
     ]
 
 
-def common(source: GgufSource) -> Json:
-    """What is told of every file."""
+def common_facts(source: GgufSource) -> Json:
+    """Gathers the facts that are reported for every file."""
     kinds: dict[str, int] = {}
     for tensor in source.tensors.values():
         kinds[tensor.kind.name] = kinds.get(tensor.kind.name, 0) + 1

@@ -1,4 +1,4 @@
-"""The command `deepseek4-quantize`: converts checkpoints, requantises GGUF files, checks and compares them."""
+"""Defines `deepseek4-quantize`, which converts checkpoints, requantises GGUF files, checks and compares them."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ PROGRAM = "deepseek4-quantize"
 
 DESCRIPTION = """\
 Makes a GGUF file of a DeepSeek-V4 checkpoint (a folder with safetensors shards, config.json and tokenizer files), or
-of another GGUF file. Tensors are streamed, so memory stays small whatever the model's size. An interrupted run goes on
-where it stopped when it is given again."""
+of another GGUF file. Tensors are streamed, so memory stays small for any model size. After an interruption, the same
+command continues where it stopped."""
 
 EPILOG = """\
 examples:
@@ -30,7 +30,7 @@ exit codes: 0 done, 1 failed while running (a disk that is full, a file that can
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+    """Builds the parser of the command line."""
     parser = Parser(
         prog=PROGRAM,
         usage=f"{PROGRAM} SOURCE OUTPUT [options] | --check FILE [--target FILE] | --compare FILE FILE",
@@ -51,14 +51,14 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def add_output_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds what is written, and how it is divided."""
+    """Adds the flags that say what is written, and into which files."""
     group = parser.add_argument_group("output")
-    group.add_argument("--dspark-only", action="store_true", help="write the checkpoint's drafter to OUTPUT, alone")
+    group.add_argument("--dspark-only", action="store_true", help="write only the checkpoint's drafter, to OUTPUT")
     group.add_argument("--drafter", metavar="FILE", help="write the drafter too, to this file")
     group.add_argument(
         "--contract",
         choices=[contract.value for contract in WRITTEN],
-        help="whose names the drafter goes by (default: dflash, which is llama.cpp's)",
+        help="format of the drafter's names and keys (default: dflash, which is llama.cpp's)",
     )
     group.add_argument("--split", metavar="SIZE", help="shards of at most this size, such as 48G (powers of 1000)")
     group.add_argument(
@@ -71,7 +71,7 @@ def add_output_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_type_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds the choice of types."""
+    """Adds the flags that choose types."""
     group = parser.add_argument_group("types")
     lines = "; ".join(f"{name}: {preset.text}" for name, preset in PRESETS.items())
     default = f"(default: {DEFAULT}, but --pack keeps the types of a GGUF file)"
@@ -82,20 +82,20 @@ def add_type_flags(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="types",
         metavar="PATTERN=TYPE",
-        help="type of the tensors whose names in the output fit; may be repeated, the last that fits counts",
+        help="type of the tensors whose names in the output fit; may be repeated, the last that fits decides",
     )
     group.add_argument("--imatrix", metavar="FILE", help="importance matrix, .gguf or .dat")
 
 
 def add_metadata_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds what cannot be known from the source."""
+    """Adds the flags for metadata that the source does not have."""
     group = parser.add_argument_group("metadata")
     group.add_argument("--name", help="general.name (default: the name of the checkpoint's folder)")
     group.add_argument("--chat-template", metavar="FILE", help="Jinja file, instead of the checkpoint's own template")
 
 
 def add_other_modes(parser: argparse.ArgumentParser) -> None:
-    """Adds the modes that write nothing."""
+    """Adds the flags of the modes that write nothing."""
     group = parser.add_argument_group("other modes")
     modes = group.add_mutually_exclusive_group()
     modes.add_argument("--check", metavar="FILE", help="validate a GGUF file: target, or drafter of any contract")
@@ -105,7 +105,7 @@ def add_other_modes(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit code (see `ds4py.console.exits`); every failure is one line on stderr."""
+    """Runs the command and returns its exit code. Every failure is one line on stderr (`ds4py.console.exits`)."""
     return guarded(
         PROGRAM,
         lambda: run(build_parser().parse_args(argv)),
@@ -114,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Chooses the mode."""
+    """Chooses the mode and runs it. Raises UsageError if the flags do not belong together."""
     for flag, given in (("--target", args.target), ("--json", args.json)):
         if given and not (args.check or args.compare):
             raise UsageError(f"{flag} belongs to --check (and --json to --compare, too)")

@@ -1,4 +1,4 @@
-"""How far the values of one file are from those of another, by role."""
+"""Measures how far the values of one file are from those of another, by role."""
 
 from __future__ import annotations
 
@@ -18,12 +18,20 @@ from .source.gguf_file import GgufSource, GgufTensor
 from .source.rows import Rows
 
 BIAS = "conf_proj.bias"
-"""Drafters without it have a bias of zero, and one contract writes that zero down."""
+"""The bias of the confidence head. A drafter without it has a bias of 0, which one contract stores."""
 
 
 @dataclass
-class Error:
-    """Sums over elements: of squared differences, of squared values of the first file; the greatest difference."""
+class ErrorSums:
+    """Sums over the elements of tensors.
+
+    Attributes:
+        tensors: the number of tensors.
+        elements: the number of elements.
+        difference: the sum of squared differences.
+        values: the sum of squared values of the first file.
+        greatest: the greatest absolute difference.
+    """
 
     tensors: int = 0
     elements: int = 0
@@ -33,11 +41,11 @@ class Error:
 
     @property
     def relative(self) -> float:
-        """Root of the ratio of the sums; differences where there are no values count as they are."""
+        """The root of `difference / values`. If all values are 0, it is the root of `difference`."""
         return float(np.sqrt(self.difference / (self.values or 1.0)))
 
-    def add(self, other: Error) -> None:
-        """Takes another one in."""
+    def add(self, other: ErrorSums) -> None:
+        """Adds the sums of another tensor."""
         self.tensors += other.tensors
         self.elements += other.elements
         self.difference += other.difference
@@ -46,16 +54,16 @@ class Error:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Errors by role, and tensors that cannot be compared: only in one file, or of another shape."""
+class FileComparison:
+    """The errors by role, and messages about tensors that are in one file only or differ in shape."""
 
-    roles: dict[Role, Error]
+    roles: dict[Role, ErrorSums]
     unpaired: list[str]
 
 
-def compare(first: Path, second: Path, threads: int, progress: Callable[[int, int], None]) -> Comparison:
-    """Compares two files; drafters may be of different contracts. Raises FormatError."""
-    left, right = named(GgufSource(first)), named(GgufSource(second))
+def compare(first: Path, second: Path, threads: int, progress: Callable[[int, int], None]) -> FileComparison:
+    """Compares two files. Drafters may have different contracts. Raises FormatError."""
+    left, right = tensors_by_llama_name(GgufSource(first)), tensors_by_llama_name(GgufSource(second))
     unpaired = [f"'{name}' is only in {first}" for name in left.keys() - right.keys()]
     unpaired += [f"'{name}' is only in {second}" for name in right.keys() - left.keys()]
     pairs = []
@@ -64,20 +72,23 @@ def compare(first: Path, second: Path, threads: int, progress: Callable[[int, in
             pairs.append((name, left[name], right[name]))
         else:
             unpaired.append(f"'{name}' has shape {list(left[name].shape)} and {list(right[name].shape)}")
-    roles: dict[Role, Error] = {}
+    roles: dict[Role, ErrorSums] = {}
     with ThreadPoolExecutor(threads) as pool:
         errors = pool.map(lambda pair: measure(pair[1], pair[2]), pairs)
         for done, ((name, _, _), error) in enumerate(zip(pairs, errors, strict=True)):
             role = role_of(name)
             if role is not None:
-                roles.setdefault(role, Error()).add(error)
+                roles.setdefault(role, ErrorSums()).add(error)
             progress(done + 1, len(pairs))
-    return Comparison(roles, sorted(unpaired))
+    return FileComparison(roles, sorted(unpaired))
 
 
-def named(source: GgufSource) -> dict[str, GgufTensor]:
-    """Tensors by llama.cpp's names."""
-    contract = contracts.recognise(set(source.tensors))
+def tensors_by_llama_name(source: GgufSource) -> dict[str, GgufTensor]:
+    """Returns the tensors of a file under llama.cpp's names.
+
+    A confidence bias of 0 is left out, because only one contract stores it.
+    """
+    contract = contracts.recognise_contract(set(source.tensors))
     if contract is None:
         return source.tensors
     found = {contracts.canonical(contract, name): tensor for name, tensor in source.tensors.items()}
@@ -87,9 +98,9 @@ def named(source: GgufSource) -> dict[str, GgufTensor]:
     return found
 
 
-def measure(left: GgufTensor, right: GgufTensor) -> Error:
-    """The error of one tensor, a slab at a time."""
-    total = Error(1)
+def measure(left: GgufTensor, right: GgufTensor) -> ErrorSums:
+    """Measures the error of one tensor, a slab at a time."""
+    total = ErrorSums(1)
     plan = Tensor(left.name, left.shape, left.kind, left.parts())
     others = right.parts()
     for slab in plan.slabs():
@@ -103,7 +114,7 @@ def measure(left: GgufTensor, right: GgufTensor) -> Error:
 
 
 def values(part: Rows, slab: Slab) -> NDArray[np.float64]:
-    """A slab's values, or its ids."""
+    """Returns the values of a slab, or its ids."""
     if part.kind == Type.I32:
         return part.blocks(slab.first, slab.count).view(np.int32).astype(np.float64)
     return part.floats(slab.first, slab.count).astype(np.float64).ravel()

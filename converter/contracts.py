@@ -1,6 +1,7 @@
-"""The ways in which a drafter is written: names of tensors and metadata (docs/formats.md has them side by side).
+"""Defines the contracts of drafter files: names of tensors and metadata (docs/formats.md compares them).
 
-Within the converter a drafter's tensors go by llama.cpp's names; a contract turns them into its own and back.
+Inside the converter, the tensors of a drafter have llama.cpp's names. A contract translates them to its own names and
+back.
 """
 
 from __future__ import annotations
@@ -12,25 +13,25 @@ from enum import Enum
 from gguf import GGUFValueType as Kind
 
 from .metadata import hyperparameters
-from .source.config import Config, DSpark
+from .source.config import DSpark, ModelConfig
 from .values import Metadata, array, flag, text, u32
 
 
 class Contract(Enum):
-    """Who reads it."""
+    """The format of a drafter file, named after the program that reads it."""
 
     DFLASH = "dflash"
-    """llama.cpp"""
+    """llama.cpp."""
     LUCEBOX = "lucebox"
     DS4 = "ds4"
-    """ds4's support file, also as its own converter writes it under the target's architecture"""
+    """ds4's support file. ds4's own converter may write it under the architecture of the target."""
     RELAYOUT = "relayout"
-    """`dspark.` prefix; read and checked, never written"""
+    """Names with the prefix `dspark.`. It is read and checked, and never written."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Architecture and names; {last} is the number of the last stage."""
+    """The architecture and tensor names of a contract. `{last}` stands for the number of the last stage."""
 
     architecture: str
     stage: str
@@ -90,7 +91,7 @@ WRITTEN = (Contract.DFLASH, Contract.DS4, Contract.LUCEBOX)
 
 
 def name_in(contract: Contract, name: str, stages: int) -> str:
-    """A drafter tensor's name in a contract."""
+    """Translates llama.cpp's name of a drafter tensor to a contract."""
     layout = LAYOUTS[contract]
     if name.startswith("blk."):
         _, stage, suffix = name.split(".", 2)
@@ -99,7 +100,10 @@ def name_in(contract: Contract, name: str, stages: int) -> str:
 
 
 def canonical(contract: Contract, name: str) -> str:
-    """The inverse of `name_in`, whatever the number of stages; other names come back as they are."""
+    """Translates a contract's name of a drafter tensor to llama.cpp's, for any number of stages.
+
+    Other names are returned as they are.
+    """
     layout = LAYOUTS[contract]
     for inner, outer in layout.names.items():
         if re.fullmatch(re.escape(outer).replace(r"\{last\}", r"\d+"), name):
@@ -108,16 +112,22 @@ def canonical(contract: Contract, name: str) -> str:
     return f"blk.{match[1]}.{match[2]}" if match else name
 
 
-def recognise(names: set[str]) -> Contract | None:
-    """The contract by tensors alone, since files of the same contract differ in their architecture."""
+def recognise_contract(names: set[str]) -> Contract | None:
+    """Returns the contract that has these tensor names, or None.
+
+    The architecture does not decide, because files of one contract differ in it.
+    """
     for contract in (Contract.DS4, Contract.RELAYOUT, Contract.LUCEBOX, Contract.DFLASH):
         if name_in(contract, "fc.weight", 1) in names:
             return contract
     return None
 
 
-def metadata(contract: Contract, config: Config, stages: int, *, confidence: int | None) -> Metadata:
-    """The keys beside `general.*` and `tokenizer.*`."""
+def metadata(contract: Contract, config: ModelConfig, stages: int, *, confidence: int | None) -> Metadata:
+    """Returns the metadata of a contract, without `general.*` and `tokenizer.*`.
+
+    `confidence` is the width of the confidence head, or None for a drafter without one.
+    """
     dspark = config.dspark
     assert dspark is not None
     if contract == Contract.DS4:
@@ -130,7 +140,7 @@ def metadata(contract: Contract, config: Config, stages: int, *, confidence: int
 
 
 def dflash_keys(dspark: DSpark, confidence: int | None) -> Metadata:
-    """llama.cpp counts a tap by the layer whose INPUT it is, so its ids are one higher than the checkpoint's."""
+    """Returns the keys of llama.cpp. It numbers a tap by the layer that reads it, so its ids are one higher."""
     return {
         "dflash.block_size": u32(dspark.block),
         "dflash.target_layers": array([tap + 1 for tap in dspark.taps], Kind.INT32),
@@ -141,8 +151,8 @@ def dflash_keys(dspark: DSpark, confidence: int | None) -> Metadata:
     }
 
 
-def lucebox_keys(prefix: str, config: Config, dspark: DSpark, confidence: int | None) -> Metadata:
-    """Its reader takes unsigned numbers alone."""
+def lucebox_keys(prefix: str, config: ModelConfig, dspark: DSpark, confidence: int | None) -> Metadata:
+    """Returns the keys of lucebox, whose reader accepts unsigned numbers only."""
     values = {
         "dflash.block_size": u32(dspark.block),
         "dflash.mask_token_id": u32(dspark.noise),
@@ -159,7 +169,7 @@ def lucebox_keys(prefix: str, config: Config, dspark: DSpark, confidence: int | 
 
 
 def ds4_keys(dspark: DSpark, stages: int) -> Metadata:
-    """The support file's keys, and the same under the names that ds4's `--dspark-only` writes."""
+    """Returns the keys of ds4's support file, also under the names that ds4's `--dspark-only` writes."""
     values: Metadata = {
         "dspark.stage_count": u32(stages),
         "dspark.n_layers": u32(stages),

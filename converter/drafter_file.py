@@ -1,4 +1,4 @@
-"""What a drafter file says of itself, in any contract, checked tensor by tensor."""
+"""Reads and checks a drafter file of any contract, tensor by tensor."""
 
 from __future__ import annotations
 
@@ -6,49 +6,47 @@ import re
 from dataclasses import dataclass
 
 from ds4py import _native
-from ds4py.errors import FormatError
+from ds4py.constants import MAX_ROWS
 
 from . import quantise
-from .contracts import Contract, canonical, name_in, recognise
+from .contracts import Contract, canonical, name_in, recognise_contract
+from .drafter_keys import file_error, integer, keys_of, read_taps
 from .quantise import FLOATS
 from .roles import Role, drafter_slots
-from .source.config import Config, DSpark
+from .source.config import DSpark, ModelConfig
 from .source.gguf_file import GgufSource
 
-MAX_STAGES = MAX_TAPS = 8
+MAX_STAGES = 8
 STREAMS = 4
 
-ALIASES = {
-    "block": ("dflash.block_size", "{arch}.dflash.block_size", "deepseek4.dspark.block_size",
-              "deepseek4.dspark_block_size", "dspark.block_size"),
-    "noise": ("tokenizer.ggml.mask_token_id", "{arch}.dflash.mask_token_id", "deepseek4.dspark.noise_token_id",
-              "deepseek4.dspark_noise_token_id", "dspark.noise_token_id"),
-    "rank": ("{arch}.dflash.dspark.markov_rank", "deepseek4.dspark.markov_rank", "deepseek4.dspark_markov_rank",
-             "dspark.markov_rank"),
-    "stages": ("dflash.block_count", "{arch}.block_count", "dspark.stage_count", "dspark.n_layers",
-               "deepseek4.dspark.n_mtp_layers", "deepseek4.dspark.layer_count"),
-    "taps": ("dflash.target_layers", "{arch}.dflash.capture_layer_ids", "{arch}.dflash.target_layer_ids",
-             "dspark.target_layer_ids", "deepseek4.dspark.target_layer_ids", "deepseek4.dspark.target_layers",
-             "deepseek4.dspark_target_layer_ids"),
-}  # fmt: skip
-"""Keys that mean the same in different files; {arch} is the file's architecture."""
-
-COPIES = {
+KEYS_OF_SHAPES = {
     "embedding_length": "hidden", "attention.head_count": "heads", "attention.key_length": "head_size",
     "attention.q_lora_rank": "query_rank", "attention.output_group_count": "output_groups",
     "attention.output_lora_rank": "output_rank", "expert_count": "experts",
     "expert_feed_forward_length": "expert_width",
     "hyper_connection.count": "streams", "vocab_size": "vocab",
 }  # fmt: skip
-"""Keys that repeat what the tensors' shapes say."""
+"""Keys that repeat the shapes of tensors, with the fields of `ModelConfig` that they repeat."""
 
 
 @dataclass(frozen=True)
 class DrafterFile:
-    """A sound drafter; `taps` count target layers from 0 by their outputs, `names` are llama.cpp's to the file's."""
+    """A sound drafter file.
+
+    Attributes:
+        contract: the contract that the tensor names follow.
+        shape: the sizes that the tensors give; other fields are 0.
+        stages: the number of stages.
+        block: the rows of a draft block.
+        noise: the id of the noise token.
+        taps: the tapped target layers, counted from 0 by their outputs.
+        rank: the rank of the Markov head.
+        confidence: whether there is a confidence head.
+        names: the file's tensor names by llama.cpp's names.
+    """
 
     contract: Contract
-    shape: Config
+    shape: ModelConfig
     stages: int
     block: int
     noise: int
@@ -59,8 +57,8 @@ class DrafterFile:
 
 
 def contract_of(source: GgufSource) -> Contract | None:
-    """The contract, or None for a file that is no drafter."""
-    return recognise(set(source.tensors))
+    """Returns the contract of a file, or None if it is not a drafter."""
+    return recognise_contract(set(source.tensors))
 
 
 def read(source: GgufSource) -> DrafterFile:
@@ -79,16 +77,16 @@ def read(source: GgufSource) -> DrafterFile:
 
 
 def count_stages(source: GgufSource, names: dict[str, str]) -> int:
-    """The highest stage that a tensor names, and one."""
+    """Returns the number of stages: the highest one that a tensor names, plus 1."""
     numbers = [int(match[1]) for match in (re.match(r"blk\.(\d+)\.", name) for name in names) if match]
     stages = max(numbers, default=-1) + 1
     if not 1 <= stages <= MAX_STAGES:
-        raise error(source, f"has {stages} stages, wanted 1 to {MAX_STAGES}")
+        raise file_error(source, f"has {stages} stages, wanted 1 to {MAX_STAGES}")
     return stages
 
 
-def derive_shape(source: GgufSource, names: dict[str, str], dspark: DSpark) -> Config:
-    """The widths of the first stage; what tensors cannot say is left at nothing."""
+def derive_shape(source: GgufSource, names: dict[str, str], dspark: DSpark) -> ModelConfig:
+    """Derives the sizes of a drafter from the tensors of its first stage. Other fields are 0 or empty."""
 
     def of(name: str, axis: int) -> int:
         return dimension(source, names, name, axis)
@@ -97,9 +95,12 @@ def derive_shape(source: GgufSource, names: dict[str, str], dspark: DSpark) -> C
     group = of("blk.0.attn_output_a.weight", 1)
     groups = heads * head_size // group if group and heads * head_size % group == 0 else 0
     if not groups:
-        raise error(source, f"tensor '{names['blk.0.attn_output_a.weight']}' has rows of {group}, wanted a divisor of "
-                            f"{heads * head_size}, the heads' width")  # fmt: skip
-    return Config(
+        raise file_error(
+            source,
+            f"tensor '{names['blk.0.attn_output_a.weight']}' has rows of {group}, wanted a divisor of "
+            f"{heads * head_size}, the heads' width",
+        )
+    return ModelConfig(
         layers=0, hidden=of("fc.weight", 0), vocab=of("markov_w1.weight", 0), context=0, heads=heads,
         head_size=head_size, rope_size=0, query_rank=of("blk.0.attn_q_a.weight", 0), output_groups=groups,
         output_rank=of("blk.0.attn_output_a.weight", 0) // groups, window=0, ratios=(), draft_ratios=(), rope_base=0,
@@ -110,105 +111,74 @@ def derive_shape(source: GgufSource, names: dict[str, str], dspark: DSpark) -> C
     )  # fmt: skip
 
 
-def check_tensors(source: GgufSource, contract: Contract, names: dict[str, str], shape: Config, stages: int) -> None:
-    """Every tensor is there, under the contract's own name, in shape, of a type that can be used; and no other is."""
+def check_tensors(
+    source: GgufSource, contract: Contract, names: dict[str, str], shape: ModelConfig, stages: int
+) -> None:
+    """Raises FormatError unless the file has exactly the tensors of its contract, with usable shapes and types."""
     confidence, bias = names.get("conf_proj.weight"), "conf_proj.bias" in names
     width = None if confidence is None else source.tensors[confidence].shape[-1]
     if width is not None and shape.dspark is not None and width not in (shape.hidden, shape.hidden + shape.dspark.rank):
-        raise error(source, f"tensor '{confidence}' has rows of {width}, wanted {shape.hidden}, or with the Markov row")
+        raise file_error(
+            source, f"tensor '{confidence}' has rows of {width}, wanted {shape.hidden}, or with the Markov row"
+        )
     wanted = {slot.name: slot for slot in drafter_slots(shape, stages, confidence=width, bias=bias)}
     if contract == Contract.LUCEBOX and confidence is not None and not bias:
-        raise error(source, f"tensor '{name_in(contract, 'conf_proj.bias', stages)}' is missing beside '{confidence}'")
+        raise file_error(
+            source, f"tensor '{name_in(contract, 'conf_proj.bias', stages)}' is missing beside '{confidence}'"
+        )
     for slot in wanted.values():
         name = name_in(contract, slot.name, stages)
         found = source.tensors.get(name)
         if found is None:
-            raise error(source, f"tensor '{name}' is missing, wanted shape {list(slot.shape)}")
+            raise file_error(source, f"tensor '{name}' is missing, wanted shape {list(slot.shape)}")
         if found.shape != slot.shape:
-            raise error(source, f"tensor '{name}' has shape {list(found.shape)}, wanted {list(slot.shape)}")
+            raise file_error(source, f"tensor '{name}' has shape {list(found.shape)}, wanted {list(slot.shape)}")
         usable = found.kind in FLOATS if slot.role == Role.VECTOR else quantise.has_values(found.kind)
         if not usable:
-            raise error(
+            raise file_error(
                 source, f"tensor '{name}' ({slot.role.value}) is of type {found.kind.name}, which cannot be used"
             )
-    extra = [name for inner, name in names.items() if inner not in wanted and inner not in OPTIONAL]
+    extra = [name for inner, name in names.items() if inner not in wanted and inner not in OPTIONAL_TENSORS]
     if extra:
-        raise error(source, f"tensor '{extra[0]}' has no place in a drafter of contract {contract.value}")
+        raise file_error(source, f"tensor '{extra[0]}' has no place in a drafter of contract {contract.value}")
 
 
-OPTIONAL = ("token_embd.weight", "output.weight")
-"""llama.cpp's files may carry the target's."""
+OPTIONAL_TENSORS = ("token_embd.weight", "output.weight")
+"""Tensors of the target that llama.cpp's files may contain."""
 
 
-def check_keys(source: GgufSource, shape: Config, stages: int) -> None:
-    """Keys that repeat what tensors say agree with them."""
+def check_keys(source: GgufSource, shape: ModelConfig, stages: int) -> None:
+    """Raises FormatError if keys contradict the tensors."""
     dspark = shape.dspark
     assert dspark is not None
-    if not 1 <= dspark.block <= 16:
-        raise error(source, f"the block size is {dspark.block}, wanted 1 to 16")
+    if not 1 <= dspark.block <= MAX_ROWS:
+        raise file_error(source, f"the block size is {dspark.block}, wanted 1 to {MAX_ROWS}")
     if not 0 <= dspark.noise < shape.vocab:
-        raise error(source, f"the noise token is {dspark.noise}, outside the vocabulary of {shape.vocab}")
+        raise file_error(source, f"the noise token is {dspark.noise}, outside the vocabulary of {shape.vocab}")
     for concept, wanted in (("stages", stages), ("rank", dspark.rank)):
         for key in keys_of(source, concept):
             if source.value(key) != wanted:
-                raise error(source, f"key '{key}' is {source.value(key)}, but the tensors say {wanted}")
-    for suffix, attribute in COPIES.items():
+                raise file_error(source, f"key '{key}' is {source.value(key)}, but the tensors say {wanted}")
+    for suffix, attribute in KEYS_OF_SHAPES.items():
         key = f"{source.architecture()}.{suffix}"
         found, wanted = source.value(key), getattr(shape, attribute)
         # A file that took over its target's metadata speaks of the target there.
         if found is not None and source.architecture() != "deepseek4" and found != wanted:
-            raise error(source, f"key '{key}' is {found}, but the tensors say {wanted}")
-
-
-def read_taps(source: GgufSource) -> tuple[int, ...]:
-    """Target layers by their outputs, from 0."""
-    for key in keys_of(source, "taps"):
-        value = source.value(key)
-        if isinstance(value, list) and all(type(each) is int for each in value):
-            return checked_taps(source, key, [each - (key == "dflash.target_layers") for each in value])
-    key = "deepseek4.dspark.target_layer_ids"
-    scalars = [source.value(f"{key}.{place}") for place in range(MAX_TAPS)]
-    found = [each for each in scalars if isinstance(each, int)]
-    if not found:
-        raise error(source, "no key says which target layers it taps (" + ", ".join(ALIASES["taps"][:1]) + ", ...)")
-    return checked_taps(source, key, found)
-
-
-def checked_taps(source: GgufSource, key: str, taps: list[int]) -> tuple[int, ...]:
-    """Raises FormatError unless they ascend from 0 on."""
-    if taps != sorted(set(taps)) or taps[0] < 0 or len(taps) > MAX_TAPS:
-        raise error(source, f"key '{key}' means the layers {taps}, wanted up to {MAX_TAPS} in ascending order")
-    return tuple(taps)
-
-
-def keys_of(source: GgufSource, concept: str) -> list[str]:
-    """The keys of this file that mean a concept, first the one that counts."""
-    keys = (key.format(arch=source.architecture()) for key in ALIASES[concept])
-    return [key for key in keys if source.value(key) is not None]
-
-
-def integer(source: GgufSource, concept: str) -> int:
-    """A concept's number. A default would make a drafter that seems to work and is never right, so it must be there."""
-    for key in keys_of(source, concept):
-        value = source.value(key)
-        if type(value) is not int:
-            raise error(source, f"key '{key}' is {value!r}, wanted a whole number")
-        return value
-    raise error(source, f"no key gives the {concept} ({ALIASES[concept][0]}, {ALIASES[concept][-1]}, ...)")
+            raise file_error(source, f"key '{key}' is {found}, but the tensors say {wanted}")
 
 
 def dimension(source: GgufSource, names: dict[str, str], name: str, axis: int) -> int:
-    """A size of a tensor that must be there."""
+    """Returns one size of a tensor. Raises FormatError if the tensor is missing or has too few dimensions."""
     if name not in names:
-        raise error(source, f"tensor '{name}' (or its counterpart in this contract) is missing")
+        raise file_error(source, f"tensor '{name}' (or its counterpart in this contract) is missing")
     shape = source.tensors[names[name]].shape
     if axis >= len(shape):
-        raise error(source, f"tensor '{names[name]}' has shape {list(shape)}, wanted {axis + 1} dimensions")
+        raise file_error(source, f"tensor '{names[name]}' has shape {list(shape)}, wanted {axis + 1} dimensions")
     return shape[axis]
 
 
 def mismatches(found: DrafterFile, target: _native.Hyperparameters) -> list[str]:
-    """Everything that does not fit the target, in words."""
+    """Describes everything about a drafter that does not fit the target."""
     shape = found.shape
     pairs = {
         "hidden width": (shape.hidden, target.hidden),
@@ -223,8 +193,3 @@ def mismatches(found: DrafterFile, target: _native.Hyperparameters) -> list[str]
     if found.taps[-1] >= target.layers:
         wrong.append(f"taps layer {found.taps[-1]}, target has {target.layers} layers")
     return wrong
-
-
-def error(source: GgufSource, text: str) -> FormatError:
-    """An error about this file."""
-    return FormatError(f"{source.paths[0]}: {text}")

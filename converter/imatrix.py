@@ -1,4 +1,4 @@
-"""Importance matrices: mean squares of each column's activations, by tensor, as llama.cpp's tools write them."""
+"""Reads importance matrices of llama.cpp's tools: mean squares of each column's activations, by tensor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ SUMS, COUNTS = ".in_sum2", ".counts"
 
 @dataclass(frozen=True)
 class Imatrix:
-    """Importance by tensor name, flat: one row of columns a matrix (experts have many)."""
+    """An importance matrix.
+
+    Attributes:
+        path: its file.
+        values: by tensor name, a row of columns for each matrix, flattened. A tensor of experts has many matrices.
+        chunks: how many chunks of text were evaluated.
+        dataset: the name of the text.
+    """
 
     path: Path
     values: dict[str, NDArray[np.float32]]
@@ -30,7 +37,10 @@ class Imatrix:
     dataset: str
 
     def rows_for(self, slot: Slot, name: str) -> NDArray[np.float32] | None:
-        """[matrices, columns] for a tensor, or None where there is nothing. Raises FormatError for another size."""
+        """Returns the importance [matrices, columns] of a tensor, or None if there is none.
+
+        Raises FormatError for another size.
+        """
         found = self.values.get(name)
         if found is None:
             return None
@@ -43,7 +53,7 @@ class Imatrix:
         return np.ascontiguousarray(found.reshape(-1, columns))
 
     def metadata(self) -> Metadata:
-        """Where the importance came from, under llama.cpp's keys."""
+        """Returns the metadata that name the importance matrix, under llama.cpp's keys."""
         return {
             "quantize.imatrix.file": text(self.path.name),
             "quantize.imatrix.dataset": text(self.dataset),
@@ -53,7 +63,7 @@ class Imatrix:
 
 
 def read_imatrix(path: Path) -> Imatrix:
-    """Reads either format, told apart by its first bytes. Raises FormatError naming the entry that is wrong."""
+    """Reads either format, which the first bytes tell apart. Raises FormatError naming an entry that is wrong."""
     with path.open("rb") as file:
         magic = file.read(4)
     found = read_gguf(path) if magic == b"GGUF" else read_dat(path)
@@ -64,7 +74,7 @@ def read_imatrix(path: Path) -> Imatrix:
 
 
 def read_gguf(path: Path) -> Imatrix:
-    """Sums of squares and counts; an expert that was never used is taken as plain ones."""
+    """Reads sums of squares and counts from a GGUF file. An expert that was never used gets ones."""
     metadata = _native.GgufFile.open(path).metadata()
     tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
     values = {}
@@ -84,7 +94,10 @@ def read_gguf(path: Path) -> Imatrix:
 
 
 def read_dat(path: Path) -> Imatrix:
-    """The older format: counted entries of (name, calls, sums), then the number of chunks and the data set's name."""
+    """Reads the older format.
+
+    It counts its entries of name, calls and sums. The number of chunks and the name of the data set follow.
+    """
     data = Reader(path, path.read_bytes())
     values: dict[str, NDArray[np.float32]] = {}
     for _ in data.counted(data.number()):
@@ -97,7 +110,7 @@ def read_dat(path: Path) -> Imatrix:
 
 
 class Reader:
-    """Little-endian numbers, strings and floats, one after the other; FormatError where the file ends too early."""
+    """Reads little-endian numbers, strings and floats in turn. Raises FormatError if the file ends too early."""
 
     def __init__(self, path: Path, data: bytes) -> None:
         self.path, self.data, self.place = path, data, 0

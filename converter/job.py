@@ -1,4 +1,4 @@
-"""One conversion, as the command line asks for it."""
+"""Runs one conversion of the command line."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from ds4py.console import Bar, UsageError, exits, size, table
 from . import convert, packing, shards, writer
 from .contracts import Contract
 from .imatrix import read_imatrix
-from .plan import Output
-from .presets import DEFAULT, PRESETS, Types, override
+from .plan import OutputFile
+from .presets import DEFAULT, PRESETS, TypeSelector, override
 from .shards import File
 from .source.checkpoint import Checkpoint
 from .source.gguf_file import GgufSource
 
 
 def run(args: argparse.Namespace) -> int:
-    """Plans, says what will be written, writes."""
+    """Plans the outputs, prints a summary, writes the files, and returns the exit code."""
     check_flags(args)
     source = Path(args.source)
-    request = convert_request(args)
+    options = conversion_options(args)
     if source.is_dir():
         checkpoint = Checkpoint(source)
-        outputs = from_checkpoint(args, checkpoint, request)
+        outputs = from_checkpoint(args, checkpoint, options)
         identity = checkpoint.identity()
     else:
         found = GgufSource(source)
-        outputs, identity = [convert.requantised(found, Path(args.output), request)], found.identity()
-    request.types.require_all_used()
+        outputs, identity = [convert.requantised(found, Path(args.output), options)], found.identity()
+    options.types.require_all_used()
     if args.pack:
-        outputs = [packing.packed(output) for output in outputs]
+        outputs = [packing.pack_output(output) for output in outputs]
     limit = None if args.split is None else shards.size_limit(args.split)
-    files = [file for output in outputs for file in shards.files(output, limit)]
+    files = [file for output in outputs for file in shards.plan_files(output, limit)]
     check_paths(args, files, outputs, source)
-    for line in [*request.types.notes, *(summary(output) for output in outputs)]:
+    for line in [*options.types.notes, *(summary(output) for output in outputs)]:
         note(args, line)
     with Bar("converting", quiet=args.quiet) as bar:
         threads = args.threads or all_cores()
@@ -47,10 +47,10 @@ def run(args: argparse.Namespace) -> int:
     return exits.OK
 
 
-def convert_request(args: argparse.Namespace) -> convert.Request:
-    """The flags, checked, as the planner takes them."""
-    return convert.Request(
-        types=Types(PRESETS[args.preset or DEFAULT], [override(each) for each in args.types]),
+def conversion_options(args: argparse.Namespace) -> convert.ConversionOptions:
+    """Builds the options of the conversion from the flags."""
+    return convert.ConversionOptions(
+        types=TypeSelector(PRESETS[args.preset or DEFAULT], [override(each) for each in args.types]),
         keep_types=args.pack and args.preset is None,
         contract=Contract(args.contract or Contract.DFLASH.value),
         imatrix=None if args.imatrix is None else read_imatrix(Path(args.imatrix)),
@@ -59,12 +59,14 @@ def convert_request(args: argparse.Namespace) -> convert.Request:
     )
 
 
-def from_checkpoint(args: argparse.Namespace, checkpoint: Checkpoint, request: convert.Request) -> list[Output]:
-    """The target, the drafter, or both."""
-    outputs = [] if args.dspark_only else [convert.target(checkpoint, Path(args.output), request)]
+def from_checkpoint(
+    args: argparse.Namespace, checkpoint: Checkpoint, options: convert.ConversionOptions
+) -> list[OutputFile]:
+    """Plans the target of a checkpoint, its drafter, or both."""
+    outputs = [] if args.dspark_only else [convert.target(checkpoint, Path(args.output), options)]
     path = args.output if args.dspark_only else args.drafter
     if path is not None:
-        outputs.append(convert.drafter(checkpoint, Path(path), request))
+        outputs.append(convert.drafter(checkpoint, Path(path), options))
     return outputs
 
 
@@ -83,8 +85,8 @@ def check_flags(args: argparse.Namespace) -> None:
                 raise UsageError(f"{flag} wants a checkpoint folder; requantising a GGUF file keeps what it is")
 
 
-def check_paths(args: argparse.Namespace, files: list[File], outputs: list[Output], source: Path) -> None:
-    """Raises UsageError where an output would destroy something, or has nowhere to go."""
+def check_paths(args: argparse.Namespace, files: list[File], outputs: list[OutputFile], source: Path) -> None:
+    """Raises UsageError if an output would destroy a file, or has no folder."""
     if len({output.path.absolute() for output in outputs}) < len(outputs):
         raise UsageError("target and drafter cannot go to the same file")
     for file in files:
@@ -97,12 +99,12 @@ def check_paths(args: argparse.Namespace, files: list[File], outputs: list[Outpu
 
 
 def all_cores() -> int:
-    """Processors that this process may use; quantising profits from every one of them."""
+    """Returns the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def summary(output: Output) -> str:
-    """What will be written, by type."""
+def summary(output: OutputFile) -> str:
+    """Formats the number and size of an output's tensors by type."""
     groups: dict[str, list[int]] = {}
     for tensor in output.tensors:
         group = groups.setdefault(tensor.kind.name, [0, 0])
@@ -113,6 +115,6 @@ def summary(output: Output) -> str:
 
 
 def note(args: argparse.Namespace, line: str) -> None:
-    """Prints one message for a person on standard error, unless `--quiet`."""
+    """Prints a message on standard error, unless `--quiet` is given."""
     if not args.quiet:
         print("deepseek4-quantize: " + line, file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
-"""Remembers which tensors of an interrupted run are in the file, beside the file itself.
+"""Records which tensors of an unfinished run are complete, in a file beside the output.
 
-A line says that a tensor is done, and is written only after the tensor's bytes were forced to the disk, so a line is
-true even after a crash of the machine.
+A line says that a tensor is complete. It is written only after the bytes of the tensor have been forced to the disk. So
+a line is true even after the machine has crashed.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import os
 from pathlib import Path
 
 SYNC_BYTES = 256 << 20
-"""Written bytes after which what is done is forced to the disk and noted."""
+"""Bytes that are written before the next flush."""
 
 
 class Journal:
-    """The finished tensors of one file, by number. `fingerprint` tells runs apart that would write other bytes."""
+    """The complete tensors of one file, by number. Runs that would write other bytes have another `fingerprint`."""
 
     def __init__(self, path: Path, fingerprint: str, fd: int) -> None:
         self.path, self._fd = path, fd
@@ -26,14 +26,14 @@ class Journal:
             file.write(json.dumps({"fingerprint": fingerprint}) + "\n")
 
     def done(self, number: int, nbytes: int) -> None:
-        """A tensor's bytes have been written."""
+        """Records that the bytes of a tensor have been written."""
         self._pending.append(number)
         self._bytes += nbytes
         if self._bytes >= SYNC_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Notes what has been done."""
+        """Forces the written bytes to the disk, and then writes the lines of their tensors."""
         if not self._pending:
             return
         os.fsync(self._fd)
@@ -45,9 +45,9 @@ class Journal:
 
 
 def read(path: Path, fingerprint: str) -> set[int]:
-    """The finished tensors of an earlier run that would have written the same file; empty where there was none."""
+    """Returns the complete tensors of an earlier run with this fingerprint. The set is empty if there was none."""
     done: set[int] = set()
-    # A line that was being written when the machine went down says nothing, and neither does what follows it.
+    # A crash may leave a broken line at the end. Reading stops there.
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError), path.open(encoding="utf-8") as file:
         if json.loads(file.readline())["fingerprint"] != fingerprint:
             return set()

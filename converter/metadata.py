@@ -1,4 +1,4 @@
-"""The metadata of a target and what drafters share with it (keys: docs/formats.md)."""
+"""Builds the metadata that targets and drafters share (docs/formats.md lists the keys)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from gguf import GGUFValueType as Kind
 import ds4py
 
 from .presets import Preset
-from .source.config import Config
+from .source.config import ModelConfig
 from .values import Metadata, array, f32, flag, text, u32
 
 GATING_SQRT_SOFTPLUS = 4
 
 
 def general(architecture: str, name: str, preset: Preset, source: Path) -> Metadata:
-    """What every file says of itself: what it is, how it was quantised, and what it was made from and by."""
+    """Returns the `general.*` keys: architecture, name, quantisation and origin."""
     return {
         "general.architecture": text(architecture),
         "general.type": text("model"),
@@ -28,8 +28,8 @@ def general(architecture: str, name: str, preset: Preset, source: Path) -> Metad
     }
 
 
-def target(config: Config) -> Metadata:
-    """A target's hyperparameters."""
+def target(config: ModelConfig) -> Metadata:
+    """Returns the hyperparameters of a target."""
     prefix = "deepseek4."
     return {
         **hyperparameters(prefix, config, config.ratios, config.hash_layers),
@@ -37,8 +37,8 @@ def target(config: Config) -> Metadata:
     }
 
 
-def hyperparameters(prefix: str, c: Config, ratios: tuple[int, ...], hash_layers: int) -> Metadata:
-    """Everything that shapes layers with these ratios, under the keys of `prefix`."""
+def hyperparameters(prefix: str, c: ModelConfig, ratios: tuple[int, ...], hash_layers: int) -> Metadata:
+    """Returns the keys of layers with these compression ratios, below `prefix`."""
     layers = len(ratios)
     values = {
         "vocab_size": u32(c.vocab),
@@ -64,8 +64,8 @@ def hyperparameters(prefix: str, c: Config, ratios: tuple[int, ...], hash_layers
     return {prefix + key: value for key, value in values.items()}
 
 
-def attention(c: Config, ratios: tuple[int, ...]) -> Metadata:
-    """The `attention.` keys."""
+def attention(c: ModelConfig, ratios: tuple[int, ...]) -> Metadata:
+    """Returns the `attention.` keys."""
     values = {
         "head_count": u32(c.heads),
         "head_count_kv": u32(1),
@@ -85,8 +85,8 @@ def attention(c: Config, ratios: tuple[int, ...]) -> Metadata:
     return {"attention." + key: value for key, value in values.items()}
 
 
-def rope(c: Config) -> Metadata:
-    """The `rope.` keys. Without the scaling's type other programs would scale linearly."""
+def rope(c: ModelConfig) -> Metadata:
+    """Returns the `rope.` keys. Without the type of the scaling, other programs would scale linearly."""
     values = {"rope.dimension_count": u32(c.rope_size), "rope.freq_base": f32(c.rope_base)}
     if c.yarn is not None:
         values |= {

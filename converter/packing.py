@@ -1,7 +1,7 @@
-"""Packs an output for the CPU's kernels, so that it is used as it lies instead of being interleaved at each start.
+"""Packs an output for the CPU's kernels, so that it is used from its mapping and not interleaved at each start.
 
-Which tensors are packed, and how, is the native loader's to say: it is shown the output's header, above data that is
-all zeros.
+The native loader decides which tensors are packed, and how. To find out, it is shown the header of the output above
+data that are all zeros.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from ds4py import _native
 from ds4py.errors import FormatError
 
 from . import contracts, shards
-from .plan import SLAB, Output, Slab, Tensor
+from .plan import SLAB, OutputFile, Slab, Tensor
 from .values import Metadata, array, text, u32
 
 ALIGNMENT = 64
-"""Bytes; a vector of tiles is as long."""
+"""Alignment of tensors in bytes, as long as a vector of tiles."""
 SUFFIX = "-packed"
-"""Ends the architecture, so that no other program takes the bytes for rows."""
+"""The end of a packed file's architecture, so that no other program takes the bytes for rows."""
 
 
 @dataclass(frozen=True)
 class Packed(Tensor):
-    """A tensor whose rows are made as without, and then packed as tiles."""
+    """A tensor whose rows are made as in a plain file, and then packed as tiles."""
 
     packing: _native.Packing = field(kw_only=True)
 
     @property
     def stored_kind(self) -> Type:
-        """Bytes, to whoever does not know what they are."""
+        """The type in the header: bytes, which no other program takes for values."""
         return Type.I8
 
     @property
@@ -53,7 +53,7 @@ class Packed(Tensor):
         return self.packing.count * -(-self._rows // self._height)
 
     def slabs(self) -> Iterator[Slab]:
-        """Whole tiles of one matrix, of which a part may hold several."""
+        """Yields the tensor in slabs of whole tiles of one matrix. A part may hold several matrices."""
         parts, tile = self.packing.count // len(self.parts), self.packing.bytes // -(-self._rows // _native.PACKED_TILE)
         for matrix in range(self.packing.count):
             part, place = divmod(matrix, parts)
@@ -66,7 +66,7 @@ class Packed(Tensor):
 
     @property
     def _rows(self) -> int:
-        """Of one matrix."""
+        """Rows of one matrix."""
         return self.elements // self.columns // self.packing.count
 
     @property
@@ -74,35 +74,37 @@ class Packed(Tensor):
         return max(1, SLAB // self.columns // _native.PACKED_TILE) * _native.PACKED_TILE
 
 
-def packed(output: Output) -> Output:
-    """The output with every tensor packed that the kernels take packed. Raises FormatError for a model that this
-    version could not load."""
-    found = {each.name: each for each in packing(output)}
-    tensors = [pack(tensor, found[tensor.name]) if tensor.name in found else tensor for tensor in output.tensors]
-    return Output(output.path, {**output.metadata, **keys(output, list(found.values()))}, tensors, ALIGNMENT)
+def pack_output(output: OutputFile) -> OutputFile:
+    """Packs every tensor of an output that the kernels accept.
+
+    Raises FormatError for a model that this version could not load.
+    """
+    found = {each.name: each for each in packable_tensors(output)}
+    tensors = [pack_tensor(tensor, found[tensor.name]) if tensor.name in found else tensor for tensor in output.tensors]
+    return OutputFile(output.path, {**output.metadata, **packed_keys(output, list(found.values()))}, tensors, ALIGNMENT)
 
 
-def packing(output: Output) -> list[_native.Packing]:
-    """What the loader would pack."""
-    drafter = contracts.recognise({tensor.name for tensor in output.tensors}) is not None
+def packable_tensors(output: OutputFile) -> list[_native.Packing]:
+    """Asks the loader which tensors of an output it would pack."""
+    drafter = contracts.recognise_contract({tensor.name for tensor in output.tensors}) is not None
     with tempfile.TemporaryDirectory() as folder:
-        (file,) = shards.files(replace(output, path=Path(folder) / output.path.name))
+        (file,) = shards.plan_files(replace(output, path=Path(folder) / output.path.name))
         with file.path.open("wb") as stream:
             stream.write(file.header)
-            stream.truncate(file.size)  # a hole: it takes no room
+            stream.truncate(file.size)  # the data are a hole, which takes no space
         try:
             return _native.packing(_native.GgufFile.open(file.path), drafter=drafter)
         except FormatError as error:
             raise FormatError(str(error).replace(str(file.path), f"{output.path} (as it would be)")) from None
 
 
-def pack(tensor: Tensor, how: _native.Packing) -> Packed:
-    """The tensor, packed."""
+def pack_tensor(tensor: Tensor, how: _native.Packing) -> Packed:
+    """Returns the tensor with its packing."""
     return Packed(tensor.name, tensor.shape, tensor.kind, tensor.parts, tensor.importance, packing=how)
 
 
-def keys(output: Output, found: list[_native.Packing]) -> Metadata:
-    """What tells of the packed tensors (docs/formats.md)."""
+def packed_keys(output: OutputFile, found: list[_native.Packing]) -> Metadata:
+    """Returns the metadata that describe the packed tensors (docs/formats.md)."""
     shapes = {tensor.name: tensor.shape for tensor in output.tensors}
     sizes = [size for each in found for size in [*reversed(shapes[each.name]), 1][:3]]
     return {

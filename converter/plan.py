@@ -1,4 +1,4 @@
-"""What is to be written: files, their metadata and tensors, and where each tensor's rows come from."""
+"""Describes what is to be written: files, their metadata and tensors, and the source of each tensor's rows."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .source.rows import Rows, not_finite
 from .values import Metadata
 
 SLAB = 1 << 20
-"""Elements that are worked on at once: few enough to stay in a shared cache and to stop soon (a quarter of a second in
-the slowest types), many enough to hide the calls."""
+"""Elements that are converted at once. They are few enough to stay in a shared cache and to stop soon (a quarter of a
+second in the slowest types), and many enough to hide the cost of calls."""
 
 MAX_F16 = 65504.0
 WIDE = (Type.F32, Type.BF16, Type.MXFP4)
-"""Types that hold any value of F32, at least roughly."""
+"""Types that can hold the magnitude of any F32 value."""
 
 
 @dataclass(frozen=True)
 class Slab:
-    """`count` rows of one part from `first` on, whose bytes belong at `offset` in the tensor."""
+    """A run of `count` rows of one part that starts at row `first`. Its bytes belong at `offset` in the tensor."""
 
     part: int
     first: int
@@ -38,7 +38,15 @@ class Slab:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor to write. `parts` are its matrices one after the other; `importance` is [1 or parts, columns]."""
+    """A tensor to write.
+
+    Attributes:
+        name: its name in the file.
+        shape: its sizes, outermost dimension first.
+        kind: its type.
+        parts: its matrices, one after the other.
+        importance: [1 or parts, columns], or None.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -52,12 +60,12 @@ class Tensor:
 
     @property
     def stored_kind(self) -> Type:
-        """The type that the file's header gives it."""
+        """The type of the tensor in the header of the file."""
         return self.kind
 
     @property
     def stored_shape(self) -> tuple[int, ...]:
-        """The shape that the file's header gives it."""
+        """The shape of the tensor in the header of the file."""
         return self.shape
 
     @property
@@ -70,11 +78,11 @@ class Tensor:
 
     @property
     def slab_count(self) -> int:
-        """How many `slabs` there are."""
+        """The number of slabs."""
         return sum(-(-part.rows // self._height) for part in self.parts)
 
     def slabs(self) -> Iterator[Slab]:
-        """The tensor in pieces of about SLAB elements."""
+        """Yields the tensor in slabs of about SLAB elements."""
         height = self._height
         row, offset = quantise.row_bytes(self.kind, self.columns), 0
         for number, part in enumerate(self.parts):
@@ -84,7 +92,7 @@ class Tensor:
                 offset += count * row
 
     def bytes_of(self, slab: Slab) -> NDArray[np.uint8]:
-        """The bytes of a slab as `kind`: as they are stored where the type is the same, else quantised anew."""
+        """Returns the bytes of a slab as `kind`. Rows that are stored in this type are copied, others are quantised."""
         part = self.parts[slab.part]
         if part.kind == self.kind:
             return part.blocks(slab.first, slab.count)
@@ -93,8 +101,10 @@ class Tensor:
         return quantise.quantise(self.kind, values, self._weights(slab.part))
 
     def _check(self, source: str, greatest: float) -> None:
-        """Raises FormatError where the greatest magnitude is not finite, or more than the type can hold: the scales
-        of most blocks are F16."""
+        """Raises FormatError if the greatest magnitude is not finite or exceeds what the type can hold.
+
+        The scales of most types are F16.
+        """
         if not np.isfinite(greatest):
             raise not_finite(source)
         if greatest > MAX_F16 and self.kind not in WIDE:
@@ -115,7 +125,7 @@ class Tensor:
 
 
 @dataclass
-class Output:
+class OutputFile:
     """A GGUF file to write, or the set of its shards. Tensors begin at multiples of `alignment` bytes."""
 
     path: Path

@@ -1,4 +1,4 @@
-"""Which type every tensor is written as: presets by role, and overrides by name."""
+"""Chooses the type of every tensor, by presets for roles and overrides for names."""
 
 from __future__ import annotations
 
@@ -17,15 +17,26 @@ from .roles import Role, Slot
 F32, F16, BF16, Q8 = Type.F32, Type.F16, Type.BF16, Type.Q8_0
 
 FIXED = {Role.VECTOR: F32, Role.TOKEN_MAP: Type.I32}
-"""Roles with one type whatever is asked for: kernels read them as such."""
+"""Roles with one type in every file, because kernels read them in that type."""
 
 PROTECTED = (Role.HC, Role.APE, Role.SMALL, Role.CONFIDENCE)
-"""Roles that are not written below 16 bits: they are small, and what they decide flips by rounding."""
+"""Roles that are not written below 16 bits. They are small, and rounding would change their decisions."""
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Types of the routed experts (gate and up, down), of other large matrices, of token tables, of small matrices."""
+    """The types of a preset.
+
+    Attributes:
+        text: a description for the help.
+        file_type: the value of `general.file_type`.
+        gate_up: the type of the gate and up matrices of routed experts.
+        down: the type of the down matrices of routed experts.
+        dense: the type of other large matrices.
+        tables: the type of embedding, output head and Markov head.
+        small: the type of router, indexer and compressors.
+        wide: the type of hyper-connections, position biases and confidence head.
+    """
 
     text: str
     file_type: LlamaFileType
@@ -37,7 +48,7 @@ class Preset:
     wide: Type = F32
 
     def type_of(self, role: Role) -> Type:
-        """The type of a role."""
+        """Returns the type of a role."""
         if role in FIXED:
             return FIXED[role]
         if role in (Role.GATE, Role.UP):
@@ -66,17 +77,18 @@ PRESETS = {
     "f16": Preset("F16", LlamaFileType.MOSTLY_F16, F16, F16, dense=F16, tables=F16, small=F16),
     "f32": Preset("F32", LlamaFileType.ALL_F32, F32, F32, dense=F32, tables=F32, small=F32),
 }  # fmt: skip
-"""In every preset norms, sinks, biases and hyper-connections are F32; router, indexer and compressors have 16 bits."""
+"""The presets. Each writes norms, sinks, biases and hyper-connections as F32, and router, indexer and compressors in 16
+bits or more."""
 
 
 DEFAULT = "mxfp4"
 
 
 @dataclass
-class Types:
-    """Chooses a type for each tensor; keeps what it had to change, as lines for a person.
+class TypeSelector:
+    """Chooses a type for each tensor, and notes each change of a preset's type as a line of text.
 
-    `overrides` are (pattern, type), the last that fits counts.
+    `overrides` are pairs of a pattern and a type. The last one that fits decides.
     """
 
     preset: Preset
@@ -84,32 +96,33 @@ class Types:
     notes: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
 
-    def choose(self, slot: Slot, name: str, *, own: Type | None = None, narrow: bool = False) -> Type:
-        """The type of a slot that is written as `name`. Raises RequestError for an override that cannot be.
+    def choose(self, slot: Slot, name: str, *, keep_type: Type | None = None, without_bf16: bool = False) -> Type:
+        """Returns the type of a slot that is written as `name`.
 
-        `own` is a type that stays unless it is overridden, whatever the preset. `narrow` is for readers that know no
-        BF16: it has F16 where the preset has that, and for hyper-connections.
+        `keep_type` is a type that stays unless it is overridden. With `without_bf16`, for readers that do not know
+        BF16, small matrices, the Markov head and hyper-connections get F16. Raises RequestError for an override that is
+        impossible.
         """
         for pattern, kind in reversed(self.overrides):
             if fnmatchcase(name, pattern) or fnmatchcase(name.removesuffix(".weight"), pattern):
                 self.used.add(pattern)
                 return checked(slot, name, pattern, kind)
-        return self._fitting(slot, name, self._preset(slot.role, narrow)) if own is None else own
+        return self._fitting(slot, name, self._preset(slot.role, without_bf16)) if keep_type is None else keep_type
 
     def require_all_used(self) -> None:
-        """Raises RequestError for an override that fits no tensor."""
+        """Raises RequestError for an override that has not decided the type of any tensor."""
         for pattern, _ in self.overrides:
             if pattern not in self.used:
                 raise RequestError(f"--type '{pattern}' fits no tensor of the output, or a later one fits all of them")
 
-    def _preset(self, role: Role, narrow: bool) -> Type:
+    def _preset(self, role: Role, without_bf16: bool) -> Type:
         kind = self.preset.type_of(role)
-        if narrow and self.preset.dense != F32 and (kind == BF16 or role in (Role.HC, Role.MARKOV)):
+        if without_bf16 and self.preset.dense != F32 and (kind == BF16 or role in (Role.HC, Role.MARKOV)):
             return F16
         return kind
 
     def _fitting(self, slot: Slot, name: str, kind: Type) -> Type:
-        """`kind`, or a wider type where the rows are no whole number of its blocks."""
+        """Returns `kind`, or a wider type if the rows are not a whole number of its blocks."""
         columns = slot.shape[-1]
         found = next(each for each in (kind, Q8, F16) if columns % block_size(each) == 0)
         if found != kind:
@@ -118,7 +131,7 @@ class Types:
 
 
 def checked(slot: Slot, name: str, pattern: str, kind: Type) -> Type:
-    """An override's type, if the tensor can have it."""
+    """Returns the type of an override. Raises RequestError if the tensor cannot have it."""
     if slot.role in FIXED and kind != FIXED[slot.role]:
         raise RequestError(
             f"--type '{pattern}={kind.name}' fits '{name}', which is always {FIXED[slot.role].name}; narrow the pattern"
@@ -137,7 +150,7 @@ def checked(slot: Slot, name: str, pattern: str, kind: Type) -> Type:
 
 
 def override(text: str) -> tuple[str, Type]:
-    """Parses `pattern=TYPE`. Raises RequestError."""
+    """Parses `PATTERN=TYPE`. Raises RequestError."""
     pattern, equals, kind = text.rpartition("=")
     if not equals or not pattern:
         raise RequestError(f"--type '{text}': wanted PATTERN=TYPE, as in 'blk.*.ffn_down_exps=Q4_K'")

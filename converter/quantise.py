@@ -1,4 +1,4 @@
-"""ggml's own quantisers and their inverse, called in the library that the package carries."""
+"""Calls ggml's own quantisers and their inverse, in the library that the package installs."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ TYPES = {
         Type.IQ3_S, Type.IQ4_NL, Type.IQ4_XS, Type.TQ1_0, Type.TQ2_0, Type.MXFP4,
     )
 }  # fmt: skip
-"""What a tensor can be written as, by ggml's name."""
+"""The types that a tensor can be written as, by ggml's names."""
 
 FLOATS = (Type.F32, Type.F16, Type.BF16)
 EXPONENT = {Type.F16: np.uint16(0x7C00), Type.BF16: np.uint16(0x7F80)}
-"""The exponent's bits, all set where a value is not finite."""
+"""The bits of the exponent. A value is not finite if all of them are set."""
 
 _ffi = cffi.FFI()
 _ffi.cdef(DECLARATIONS)
@@ -52,7 +52,7 @@ def _ggml() -> Any:
 
 
 def type_named(text: str) -> Type:
-    """The type with ggml's name, in any case. Raises RequestError listing the names."""
+    """Returns the type with ggml's name, in any case. Raises RequestError with the list of names."""
     found = TYPES.get(text.upper())
     if found is None:
         raise RequestError(f"'{text}' is no type to write, wanted one of {', '.join(TYPES)}")
@@ -60,20 +60,20 @@ def type_named(text: str) -> Type:
 
 
 def block_size(kind: Type) -> int:
-    """Elements in a block: a row's length must be a multiple."""
+    """Returns the elements of a block. The length of a row must be a multiple of it."""
     return gguf.GGML_QUANT_SIZES[kind][0]
 
 
 def row_bytes(kind: Type, columns: int) -> int:
-    """Bytes of a row."""
+    """Returns the bytes of a row."""
     block, size = gguf.GGML_QUANT_SIZES[kind]
     return columns // block * size
 
 
 def quantise(kind: Type, x: NDArray[np.float32], importance: NDArray[np.float32] | None = None) -> NDArray[np.uint8]:
-    """Rows of `x` [rows, columns] as bytes of `kind`; finite values only.
+    """Quantises rows `x` [rows, columns] of finite values to bytes of `kind`.
 
-    `importance` [columns] weighs the columns' errors. Types that cannot do without take all columns alike.
+    `importance` [columns] weighs the errors of the columns. Types that need an importance get ones if there is none.
     """
     rows, columns = x.shape
     out = np.empty(rows * row_bytes(kind, columns), np.uint8)
@@ -87,7 +87,7 @@ def quantise(kind: Type, x: NDArray[np.float32], importance: NDArray[np.float32]
 
 
 def dequantise(kind: Type, data: NDArray[np.uint8], columns: int) -> NDArray[np.float32]:
-    """The values of rows of `kind`, as [rows, columns]."""
+    """Returns the values of rows of `kind` as [rows, columns]."""
     if kind == Type.F32:
         return data.view(np.float32).reshape(-1, columns)
     rows = data.nbytes // row_bytes(kind, columns)
@@ -98,12 +98,12 @@ def dequantise(kind: Type, data: NDArray[np.uint8], columns: int) -> NDArray[np.
 
 
 def has_values(kind: Type) -> bool:
-    """Whether `dequantise` knows the type."""
+    """Tells whether `dequantise` supports the type."""
     return kind == Type.F32 or bool(_ggml().ggml_get_type_traits(int(kind)).to_float)
 
 
 def is_finite(kind: Type, data: NDArray[np.uint8]) -> bool:
-    """Whether floats, or the scales of blocks, are all finite."""
+    """Tells whether all floats, or all scales of blocks, are finite."""
     if kind == Type.F32:
         values = data.view(np.float32)
         return bool(np.isfinite(values.min()) and np.isfinite(values.max()))

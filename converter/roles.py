@@ -1,6 +1,6 @@
-"""Every tensor of a target and of a drafter: its name, what it is for, and its shape.
+"""Lists the tensors of targets and drafters, with their names, roles and shapes.
 
-Drafter tensors go by llama.cpp's names here; `contracts` knows the others. Shapes have the outermost dimension first.
+Tensors of drafters have llama.cpp's names here; `contracts` translates them. Shapes have the outermost dimension first.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from .source.config import Config
+from ds4py.constants import CSA_RATIO
+
+from .source.config import ModelConfig
 
 
 class Role(Enum):
-    """What a tensor is for; presets choose types by it."""
+    """What a tensor is for. Presets choose types by roles."""
 
     EMBEDDING = "embedding"
     OUTPUT = "output head"
@@ -37,7 +39,7 @@ EXPERTS = (Role.GATE, Role.UP, Role.DOWN)
 
 @dataclass(frozen=True)
 class Slot:
-    """One tensor that a model has."""
+    """The name, role and shape of a tensor that a model has."""
 
     name: str
     role: Role
@@ -82,7 +84,7 @@ SUFFIXES = {
     "ffn_up_shexp.weight": Role.SHARED,
     "ffn_down_shexp.weight": Role.SHARED,
 }
-"""A layer's tensors without `blk.N.`, in the order of files."""
+"""The tensors of a layer without `blk.N.`, in the order of files."""
 
 SINGLE = {
     "token_embd.weight": Role.EMBEDDING,
@@ -101,21 +103,21 @@ SINGLE = {
 
 
 def role_of(name: str) -> Role | None:
-    """The role of a tensor by its name; None for a name that no model here has."""
+    """Returns the role of a tensor by its name, or None for an unknown name."""
     if name.startswith("blk."):
         return SUFFIXES.get(name.split(".", 2)[-1])
     return SINGLE.get(name)
 
 
 def slot(name: str, *shape: int) -> Slot:
-    """The slot of a known name."""
+    """Makes the slot of a known name."""
     role = role_of(name)
     assert role is not None, name
     return Slot(name, role, shape)
 
 
-def target_slots(config: Config) -> Iterator[Slot]:
-    """A target's tensors, in the order of files."""
+def target_slots(config: ModelConfig) -> Iterator[Slot]:
+    """Yields the tensors of a target, in the order of files."""
     c = config
     yield slot("token_embd.weight", c.vocab, c.hidden)
     if not c.tied:
@@ -126,8 +128,12 @@ def target_slots(config: Config) -> Iterator[Slot]:
         yield from layer_slots(c, f"blk.{layer}.", ratio, hashed=layer < c.hash_layers)
 
 
-def drafter_slots(config: Config, stages: int, *, confidence: int | None, bias: bool) -> Iterator[Slot]:
-    """A drafter's tensors; `confidence` is the width of its head (None: no head), `bias` whether that has one."""
+def drafter_slots(config: ModelConfig, stages: int, *, confidence: int | None, bias: bool) -> Iterator[Slot]:
+    """Yields the tensors of a drafter.
+
+    `confidence` is the width of the confidence head, or None if there is none. `bias` tells whether the head has a
+    bias.
+    """
     c, dspark = config, config.dspark
     assert dspark is not None
     yield slot("fc.weight", c.hidden, len(dspark.taps) * c.hidden)
@@ -144,16 +150,16 @@ def drafter_slots(config: Config, stages: int, *, confidence: int | None, bias: 
             yield slot("conf_proj.bias", 1)
 
 
-def layer_slots(config: Config, block: str, ratio: int, *, hashed: bool) -> Iterator[Slot]:
-    """One layer, or one stage of a drafter."""
+def layer_slots(config: ModelConfig, block: str, ratio: int, *, hashed: bool) -> Iterator[Slot]:
+    """Yields the tensors of one layer of a target, or of one stage of a drafter."""
     yield from attention_slots(config, block, ratio)
     yield from hyper_connection(block + "hc_attn", config, (2 + config.streams) * config.streams, 3)
     yield from hyper_connection(block + "hc_ffn", config, (2 + config.streams) * config.streams, 3)
     yield from moe_slots(config, block, hashed=hashed)
 
 
-def attention_slots(c: Config, block: str, ratio: int) -> Iterator[Slot]:
-    """Attention, with compressor and indexer where the ratio asks for them."""
+def attention_slots(c: ModelConfig, block: str, ratio: int) -> Iterator[Slot]:
+    """Yields the tensors of attention, with compressor and indexer if the ratio has them."""
     yield slot(block + "attn_norm.weight", c.hidden)
     yield slot(block + "attn_sinks.weight", c.heads)
     yield slot(block + "attn_q_a.weight", c.query_rank, c.hidden)
@@ -167,23 +173,26 @@ def attention_slots(c: Config, block: str, ratio: int) -> Iterator[Slot]:
     yield slot(block + "attn_output_b.weight", c.hidden, c.output_groups * c.output_rank)
     if ratio:
         yield from compressor(block + "attn_compressor", c.hidden, ratio, c.head_size)
-    if ratio == 4:
+    if ratio == CSA_RATIO:
         yield slot(block + "indexer.attn_q_b.weight", c.index_heads * c.index_size, c.query_rank)
         yield slot(block + "indexer.proj.weight", c.index_heads, c.hidden)
         yield from compressor(block + "indexer_compressor", c.hidden, ratio, c.index_size)
 
 
 def compressor(name: str, hidden: int, ratio: int, size: int) -> Iterator[Slot]:
-    """A compressor; with ratio 4 each position feeds two blocks and its rows are twice as wide."""
-    width = 2 * size if ratio == 4 else size
+    """Yields the tensors of a compressor.
+
+    With a ratio of 4 its rows are twice as wide, because each position feeds two blocks (docs/model.md, section 2.5).
+    """
+    width = 2 * size if ratio == CSA_RATIO else size
     yield slot(f"{name}_kv.weight", width, hidden)
     yield slot(f"{name}_gate.weight", width, hidden)
     yield slot(f"{name}_ape.weight", ratio, width)
     yield slot(f"{name}_norm.weight", size)
 
 
-def moe_slots(c: Config, block: str, *, hashed: bool) -> Iterator[Slot]:
-    """Router, routed experts, shared expert."""
+def moe_slots(c: ModelConfig, block: str, *, hashed: bool) -> Iterator[Slot]:
+    """Yields the tensors of router, routed experts and shared expert."""
     yield slot(block + "ffn_norm.weight", c.hidden)
     yield slot(block + "ffn_gate_inp.weight", c.experts, c.hidden)
     if hashed:
@@ -196,8 +205,8 @@ def moe_slots(c: Config, block: str, *, hashed: bool) -> Iterator[Slot]:
         yield slot(f"{block}ffn_{part}_shexp.weight", *shape)
 
 
-def hyper_connection(name: str, c: Config, mix: int, scales: int) -> Iterator[Slot]:
-    """The parameters of one hyper-connection, or of the head's."""
+def hyper_connection(name: str, c: ModelConfig, mix: int, scales: int) -> Iterator[Slot]:
+    """Yields the tensors of one hyper-connection, or of the head's."""
     yield slot(f"{name}_fn.weight", mix, c.streams * c.hidden)
     yield slot(f"{name}_base.weight", mix)
     yield slot(f"{name}_scale.weight", scales)

@@ -1,4 +1,4 @@
-"""Divides an output into the files that hold it, each with its header and the places of its tensors."""
+"""Divides an output into files, each with its header and the offsets of its tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gguf import GGUFValueType as Kind
 
 from ds4py.errors import RequestError
 
-from .plan import Output, Tensor
+from .plan import OutputFile, Tensor
 from .values import Metadata, Value, u32
 
 UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -23,7 +23,7 @@ MAX_SHARDS = 99_999
 
 @dataclass(frozen=True)
 class File:
-    """One file to write: its header, and its tensors with their offsets from the file's start."""
+    """One file to write: its header, its tensors, and their offsets from the start of the file."""
 
     path: Path
     header: bytes
@@ -32,7 +32,7 @@ class File:
     size: int
 
     def fingerprint(self, source: Sequence[str]) -> str:
-        """Tells whether what was written earlier is what would be written now."""
+        """Returns a digest that changes if this file would be written differently."""
         digest = hashlib.sha256(self.header)
         for tensor in self.tensors:
             if tensor.importance is not None:
@@ -41,13 +41,15 @@ class File:
         return digest.hexdigest()
 
 
-def files(output: Output, limit: int | None = None) -> list[File]:
-    """The files of an output: one, or shards of at most `limit` bytes each. Raises RequestError for a limit that a
-    single tensor exceeds."""
+def plan_files(output: OutputFile, limit: int | None = None) -> list[File]:
+    """Returns the files of an output: one, or shards of at most `limit` bytes each.
+
+    Raises RequestError if a tensor exceeds the limit.
+    """
     alignment = output.alignment
     whole = header(output.metadata, output.tensors, alignment)
     if limit is None or len(whole) + padded_size(output.tensors, alignment) <= limit:
-        return [file(output.path, whole, output.tensors, alignment)]
+        return [place_tensors(output.path, whole, output.tensors, alignment)]
     groups = divide(output.tensors, limit - len(whole) - alignment, limit, alignment)
     if len(groups) > MAX_SHARDS:
         raise RequestError(f"--split {limit} gives {len(groups)} shards, more than the format can number; split larger")
@@ -57,12 +59,12 @@ def files(output: Output, limit: int | None = None) -> list[File]:
         if number == 0:
             keys = {**output.metadata, **keys}
         path = shard_path(output.path, number, len(groups))
-        found.append(file(path, header(keys, group, alignment), group, alignment))
+        found.append(place_tensors(path, header(keys, group, alignment), group, alignment))
     return found
 
 
 def divide(tensors: Sequence[Tensor], room: int, limit: int, alignment: int) -> list[list[Tensor]]:
-    """Tensors in their order, as many in a group as `room` bytes hold."""
+    """Groups tensors in their order, with at most `room` bytes in each group."""
     groups: list[list[Tensor]] = [[]]
     used = 0
     for tensor in tensors:
@@ -78,7 +80,7 @@ def divide(tensors: Sequence[Tensor], room: int, limit: int, alignment: int) -> 
 
 
 def split_keys(number: int, count: int, tensors: int) -> Metadata:
-    """What llama.cpp looks for in a shard, with its types."""
+    """Returns the keys that llama.cpp expects in a shard, with its types."""
     return {
         "split.no": Value(number, Kind.UINT16),
         "split.count": Value(count, Kind.UINT16),
@@ -87,11 +89,11 @@ def split_keys(number: int, count: int, tensors: int) -> Metadata:
 
 
 def shard_path(path: Path, number: int, count: int) -> Path:
-    """`NAME-00001-of-00003.gguf`, the name by which the shards find one another; numbers in names begin with 1."""
+    """Returns the path of a shard, `NAME-00001-of-00003.gguf`. Numbers in names begin with 1."""
     return path.with_name(f"{path.name.removesuffix('.gguf')}-{number + 1:05}-of-{count:05}.gguf")
 
 
-def file(path: Path, head: bytes, tensors: Sequence[Tensor], alignment: int) -> File:
+def place_tensors(path: Path, head: bytes, tensors: Sequence[Tensor], alignment: int) -> File:
     """Places the tensors one after the other behind the header."""
     place, offsets = padded(len(head), alignment), []
     for tensor in tensors:
@@ -101,11 +103,11 @@ def file(path: Path, head: bytes, tensors: Sequence[Tensor], alignment: int) -> 
 
 
 def header(metadata: Metadata, tensors: Sequence[Tensor], alignment: int) -> bytes:
-    """Everything before the data, written by the format's own library."""
+    """Returns everything before the data. The format's own library writes it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "header"
         writer = gguf.GGUFWriter(path, arch="")
-        writer.kv_data[0].clear()  # the architecture comes with the other keys, and shards have none
+        writer.kv_data[0].clear()  # the metadata have the architecture, and later shards have none
         writer.data_alignment = alignment
         for key, value in {**metadata, "general.alignment": u32(alignment)}.items():
             writer.add_key_value(key, value.value, value.kind, sub_type=value.element)
@@ -120,17 +122,17 @@ def header(metadata: Metadata, tensors: Sequence[Tensor], alignment: int) -> byt
 
 
 def padded(size: int, alignment: int) -> int:
-    """Rounded up to the alignment."""
+    """Rounds a size up to the alignment."""
     return -(-size // alignment) * alignment
 
 
 def padded_size(tensors: Sequence[Tensor], alignment: int) -> int:
-    """Bytes of the tensors in a file."""
+    """Returns the bytes of the tensors in a file."""
     return alignment + sum(padded(tensor.nbytes, alignment) for tensor in tensors)
 
 
 def size_limit(text: str) -> int:
-    """Bytes of `48G`, `500M` and the like, in powers of 1000 as llama.cpp's tool counts. Raises RequestError."""
+    """Parses a size such as `48G` or `500M`, in powers of 1000 as in llama.cpp's tool. Raises RequestError."""
     digits, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
     try:
         found = int(float(digits) * (UNITS[unit] if unit else 1))

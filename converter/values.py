@@ -1,4 +1,4 @@
-"""Metadata values with their GGUF types."""
+"""Makes metadata values with their GGUF types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gguf import GGUFValueType as Kind
 
 @dataclass(frozen=True)
 class Value:
-    """A value; `element` is the type of an array's elements."""
+    """A metadata value. `element` is the type of an array's elements."""
 
     value: Any
     kind: Kind
@@ -19,7 +19,7 @@ class Value:
 
 
 Metadata = dict[str, Value]
-"""The keys of a file, in their order."""
+"""The metadata of a file, in the order of its keys."""
 
 
 def u32(value: int) -> Value:
@@ -39,5 +39,5 @@ def text(value: str) -> Value:
 
 
 def array(values: Sequence[Any], element: Kind) -> Value:
-    """An array; GGUF readers differ in what they make of an empty one, so it is for the caller to leave out."""
+    """Makes an array. Callers leave empty arrays out, because GGUF readers differ in how they read them."""
     return Value(list(values), Kind.ARRAY, element)

@@ -1,4 +1,4 @@
-"""Writes files under temporary names, slabs in parallel, and renames them when all of them are complete."""
+"""Writes files under temporary names, with slabs in parallel, and renames them when all are complete."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .plan import Slab
 from .shards import File
 
 Progress = Callable[[int, int], None]
-"""Called with elements done and elements in all."""
+"""Receives the number of elements that are done, and of all elements."""
 
 IN_FLIGHT = 2
-"""Slabs a thread that are waiting or being worked on: bounds memory."""
+"""Slabs for each thread that wait or are in progress. It bounds memory."""
 
 
 @dataclass
-class Work:
+class OpenOutput:
     """A file that is being written."""
 
     file: File
@@ -37,14 +37,14 @@ class Work:
     done: set[int]
 
     def slabs(self) -> Iterator[tuple[int, Slab]]:
-        """What is left to do, by the tensor's number."""
+        """Yields the slabs that are left to write, with the numbers of their tensors."""
         for number, tensor in enumerate(self.file.tensors):
             if number not in self.done:
                 for slab in tensor.slabs():
                     yield number, slab
 
     def write(self, number: int, slab: Slab) -> None:
-        """Makes one slab and puts it into its place."""
+        """Converts one slab and writes it to its place."""
         data = self.file.tensors[number].bytes_of(slab).data
         place = self.file.offsets[number] + slab.offset
         while len(data):
@@ -57,26 +57,26 @@ def write(
 ) -> None:
     """Writes all files, or none.
 
-    An interrupted run (KeyboardInterrupt) keeps what it has, and the next one for the same files goes on from there;
-    `source` identifies what they are made from. After any other failure nothing is left behind. Raises FormatError
-    for values that cannot be converted, OSError for a disk that is full, RequestError when another run writes them.
+    After KeyboardInterrupt the files stay as they are, and the next run for the same files continues them. `source`
+    identifies what they are made from. After any other failure they are removed. Raises FormatError for values that
+    cannot be converted, OSError for a full disk, and RequestError if another run writes the same files.
     """
     require_space(files)
     held: dict[int, File] = {}
-    works: list[Work] = []
+    outputs: list[OpenOutput] = []
     try:
         for file in files:
-            held[acquire(file)] = file
-        works.extend(begin(file, fd, file.fingerprint(source), note) for fd, file in held.items())
-        run(works, threads, progress)
+            held[open_locked(file)] = file
+        outputs.extend(open_output(file, fd, file.fingerprint(source), note) for fd, file in held.items())
+        run(outputs, threads, progress)
         for fd in held:
             os.fsync(fd)
         for file in files:
-            os.replace(partial(file), file.path)
-            log(file).unlink()
+            os.replace(partial_path(file), file.path)
+            journal_path(file).unlink()
     except KeyboardInterrupt:
-        for work in works:
-            work.journal.flush()
+        for output in outputs:
+            output.journal.flush()
         raise
     except BaseException:
         for file in held.values():
@@ -87,13 +87,13 @@ def write(
             os.close(fd)
 
 
-def acquire(file: File) -> int:
-    """Opens a file under its temporary name, for this process alone. Raises RequestError where another has it."""
-    path = partial(file)
+def open_locked(file: File) -> int:
+    """Opens a file under its temporary name and locks it. Raises RequestError if another process has it."""
+    path = partial_path(file)
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(fd), os.stat(path)):  # not renamed by one that has just finished
+        if os.path.samestat(os.fstat(fd), os.stat(path)):  # false if a run that has just finished renamed the file
             return fd
     except OSError:
         pass
@@ -101,49 +101,53 @@ def acquire(file: File) -> int:
     raise RequestError(f"{path} is being written by another run; wait for it, or write to another file")
 
 
-def begin(file: File, fd: int, fingerprint: str, note: Callable[[str], None]) -> Work:
-    """Takes over what an earlier run left, or nothing, and writes the header."""
-    done = finished(file, fingerprint)
+def open_output(file: File, fd: int, fingerprint: str, note: Callable[[str], None]) -> OpenOutput:
+    """Writes the header, and continues an earlier run of the same file if there is one."""
+    done = finished_tensors(file, fingerprint)
     if done:
         note(f"going on with {file.path.name}: {len(done)} of {len(file.tensors)} tensors are there")
     else:
         os.ftruncate(fd, 0)
     os.ftruncate(fd, file.size)
     os.pwrite(fd, file.header, 0)
-    record = Journal(log(file), fingerprint, fd)
+    record = Journal(journal_path(file), fingerprint, fd)
     for number in done:
         record.done(number, 0)
     record.flush()
-    return Work(file, fd, record, done)
+    return OpenOutput(file, fd, record, done)
 
 
-def run(works: Sequence[Work], threads: int, progress: Progress) -> None:
-    """Works on all slabs; few are under way at any time, so that memory stays small whatever the size."""
-    left = {(id(work), number): tensor.slab_count for work in works for number, tensor in enumerate(work.file.tensors)}
-    total = sum(tensor.elements for work in works for tensor in work.file.tensors)
-    done = sum(work.file.tensors[number].elements for work in works for number in work.done)
-    todo = ((work, number, slab) for work in works for number, slab in work.slabs())
-    pending: dict[Future[None], tuple[Work, int, Slab]] = {}
-    ready: SimpleQueue[Future[None]] = SimpleQueue()  # a slab takes milliseconds, and `wait` a good part of one
+def run(outputs: Sequence[OpenOutput], threads: int, progress: Progress) -> None:
+    """Writes all slabs. Few of them are in progress at any time, so memory stays small for any size."""
+    left = {
+        (id(output), number): tensor.slab_count
+        for output in outputs
+        for number, tensor in enumerate(output.file.tensors)
+    }
+    total = sum(tensor.elements for output in outputs for tensor in output.file.tensors)
+    done = sum(output.file.tensors[number].elements for output in outputs for number in output.done)
+    todo = ((output, number, slab) for output in outputs for number, slab in output.slabs())
+    pending: dict[Future[None], tuple[OpenOutput, int, Slab]] = {}
+    ready: SimpleQueue[Future[None]] = SimpleQueue()  # `wait` would be slow beside slabs of milliseconds
     notes: list[Future[None]] = []
-    # The journal waits for the disk, and nobody shall wait for the journal.
-    with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(1) as clerk:
+    # The journal waits for the disk, so a thread of its own writes it.
+    with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(1) as journal_thread:
         try:
             while True:
                 while len(pending) < IN_FLIGHT * threads and (item := next(todo, None)) is not None:
-                    work, number, slab = item
-                    future = pool.submit(work.write, number, slab)
+                    output, number, slab = item
+                    future = pool.submit(output.write, number, slab)
                     pending[future] = item
                     future.add_done_callback(ready.put)
                 if not pending:
                     break
                 future = ready.get()
-                work, number, slab = pending.pop(future)
+                output, number, slab = pending.pop(future)
                 future.result()
-                done += slab.count * work.file.tensors[number].columns
-                left[id(work), number] -= 1
-                if left[id(work), number] == 0:
-                    notes.append(clerk.submit(work.journal.done, number, work.file.tensors[number].nbytes))
+                done += slab.count * output.file.tensors[number].columns
+                left[id(output), number] -= 1
+                if left[id(output), number] == 0:
+                    notes.append(journal_thread.submit(output.journal.done, number, output.file.tensors[number].nbytes))
                 progress(done, total)
             for note in notes:
                 note.result()
@@ -152,20 +156,20 @@ def run(works: Sequence[Work], threads: int, progress: Progress) -> None:
                 future.cancel()
 
 
-def finished(file: File, fingerprint: str) -> set[int]:
-    """The tensors that an earlier run left complete."""
-    path = partial(file)
+def finished_tensors(file: File, fingerprint: str) -> set[int]:
+    """Returns the tensors that an earlier run has completed."""
+    path = partial_path(file)
     if not path.exists() or path.stat().st_size != file.size:
         return set()
-    return journal.read(log(file), fingerprint)
+    return journal.read(journal_path(file), fingerprint)
 
 
 def require_space(files: Sequence[File]) -> None:
-    """Raises OSError where a disk has less room than the files still need."""
+    """Raises OSError if a disk has less space than the files still need."""
     needed: dict[Path, int] = {}
     for file in files:
-        folder, path = file.path.parent, partial(file)
-        there = path.stat().st_blocks * 512 if path.exists() else 0  # what an earlier run left has its place already
+        folder, path = file.path.parent, partial_path(file)
+        there = path.stat().st_blocks * 512 if path.exists() else 0  # an earlier run has allocated these bytes
         needed[folder] = needed.get(folder, 0) + max(0, file.size - there)
     for folder, size in needed.items():
         free = shutil.disk_usage(folder).free
@@ -174,18 +178,18 @@ def require_space(files: Sequence[File]) -> None:
             raise OSError(errno.ENOSPC, short, str(folder))
 
 
-def partial(file: File) -> Path:
-    """The temporary name."""
+def partial_path(file: File) -> Path:
+    """Returns the temporary name of a file."""
     return file.path.with_name(file.path.name + ".partial")
 
 
-def log(file: File) -> Path:
-    """The journal's name."""
+def journal_path(file: File) -> Path:
+    """Returns the name of a file's journal."""
     return file.path.with_name(file.path.name + ".partial.journal")
 
 
 def remove(file: File) -> None:
-    """Takes away what an unfinished run left."""
-    for path in (partial(file), log(file)):
+    """Removes the files of an unfinished run."""
+    for path in (partial_path(file), journal_path(file)):
         with contextlib.suppress(FileNotFoundError):
             path.unlink()

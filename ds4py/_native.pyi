@@ -346,6 +346,11 @@ class Model:
     @property
     def device(self) -> str: ...
     @property
+    def device_map(self) -> str:
+        """
+        The devices with how many layers each has, and what stays on the CPU, for people.
+        """
+    @property
     def file(self) -> GgufFile: ...
     @property
     def fingerprint(self) -> int: ...
@@ -361,11 +366,6 @@ class Model:
         """
     @property
     def packed_bytes(self) -> int: ...
-    @property
-    def placement(self) -> str:
-        """
-        The devices with what each has, in words.
-        """
     @property
     def spread_over_nodes(self) -> bool: ...
     @property

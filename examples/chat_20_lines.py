@@ -1,4 +1,4 @@
-"""A chat in twenty lines: chat_20_lines.py [MODEL [DRAFTER]]; without a model, the tiny pair of the package."""
+"""A chat in twenty lines: `chat_20_lines.py [MODEL [DRAFTER]]`. Without a model it takes the embedded pair."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""OpenAI's Python client on a server of this program: `ds4py serve` first, then openai_client.py [URL]."""
+"""Uses OpenAI's Python client with `ds4py serve`: start the server, then run `openai_client.py [URL]`."""
 
 import sys
 

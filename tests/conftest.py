@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from device import DEVICE
+from command import Cli, cli_in
+from device import DEVICE, open_engine
 from generating import PROMPT
-from gguf_tools import GOLDEN
+from paths import GOLDEN, ROOT
 from rpc_server import rpc_server
 
 import ds4py
 
-sys.path.append(str(Path(__file__).parents[1]))  # for `tiny`; behind the installed ds4py
+sys.path.append(str(ROOT))  # for `tiny`; behind the installed ds4py
+os.environ["DS4_TRUST"] = "all"  # whatever this processor is, nothing is said of it; test_proof.py is about what is
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -25,9 +28,10 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def open_engine(name: str, threads: int = 1) -> ds4py.Engine:
-    """An engine on a golden file."""
-    return ds4py.Engine(GOLDEN / name, device=DEVICE, threads=threads)
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """The command line, run in a folder of the test's own."""
+    return cli_in(tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +53,13 @@ def pair() -> Iterator[ds4py.Engine]:
     """The tiny golden target with its drafter."""
     target, drafter = GOLDEN / "tiny-target-f32.gguf", GOLDEN / "tiny-drafter-f32.gguf"
     with ds4py.Engine(target, drafter=drafter, device=DEVICE, threads=1) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Iterator[ds4py.Engine]:
+    """The pair in the package: it has the tokens of the chat layout."""
+    with ds4py.Engine() as engine:
         yield engine
 
 

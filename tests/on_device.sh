@@ -7,7 +7,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export DS4_TEST_DEVICE=$1 DS4_TRUST=all
 shift
-exec pytest "$@" tests/test_golden.py tests/test_drafter_golden.py tests/test_long_prompts.py tests/test_session.py \
-  tests/test_rollback.py tests/test_drafting.py tests/test_drafter_heads.py tests/test_speculative_session.py \
-  tests/test_speculative_loop.py tests/test_acceptance_statistics.py tests/test_lookup.py \
-  --deselect tests/test_speculative_loop.py::test_200_prompts_at_every_width
+exec pytest -m on_device "$@"

@@ -18,7 +18,7 @@ from .evaluation import evaluate, tables
 
 
 def main() -> None:
-    """Runs what is not done yet."""
+    """Runs the stages that are not complete."""
     parser = argparse.ArgumentParser(prog="python -m tiny", description=__doc__)
     parser.add_argument("work", type=Path, help="folder for everything that is made")
     parser.add_argument("--seed", type=int, default=1, help="of the weights and of the order of the text (default: 1)")
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def train(work: Path, budget: Budget, seed: int, workers: int) -> None:
-    """The target, its texts, the drafter."""
+    """Trains the target, generates its texts, and trains the drafter."""
     from .training import drafter, processes, rollouts, target, teacher
 
     def stage(files: list[str], function: Callable[..., None], *amount: int) -> None:
@@ -51,7 +51,7 @@ def train(work: Path, budget: Budget, seed: int, workers: int) -> None:
 
 
 def export_pair(work: Path) -> None:
-    """A checkpoint in DeepSeek's names, and the GGUF files as they are shipped."""
+    """Writes a checkpoint in DeepSeek's names, and the GGUF files of the package."""
     from . import export, reference
     from .model.drafter import Drafter
     from .model.target import Target
@@ -66,7 +66,7 @@ def export_pair(work: Path) -> None:
 
 
 def show(text: str, done: float) -> None:
-    """A line of progress of the corpus."""
+    """Prints a line of progress of the corpus."""
     print(f"\r{text}: {done:.0%}", end="\n" if done >= 1 else "", flush=True)
 
 

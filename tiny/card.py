@@ -1,4 +1,4 @@
-"""The model card of a trained pair."""
+"""Writes the model card of a trained pair."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ copies; "generated" texts come from the recipe's own generators.
 
 
 def card(work: Path) -> str:
-    """The card as Markdown, of a work folder in which every stage is done."""
+    """Returns the card in Markdown, from a work folder in which every stage is complete."""
     shape, draft, sources = Shape(), DraftShape(), licences(work)
     evaluation = Evaluation.read(work / "evaluation.json")
     header = HEADER.format(
@@ -66,6 +66,6 @@ def card(work: Path) -> str:
 
 
 def amount(log: Path) -> int:
-    """What a training's log ends with."""
+    """Returns the amount of work in the last line of a training's log."""
     lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
     return max(int(line["done"]) for line in lines if "done" in line)

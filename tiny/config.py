@@ -1,25 +1,25 @@
-"""Sizes of the tiny pair, and how long it is trained."""
+"""Defines the sizes of the tiny pair, and how long it is trained."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 DOMAINS = ("code", "json", "tables", "docs", "prose")
-"""Kinds of text, in the order of every table."""
+"""The kinds of text, in the order of every table."""
 
 MIXTURE = {"code": 0.34, "json": 0.2, "tables": 0.1, "docs": 0.2, "prose": 0.16}
-"""Share of the training tokens that each domain gives."""
+"""The share of training tokens that each domain gives."""
 
 BOS, EOS, PAD, USER, ASSISTANT, THINK, END_THINK, NOISE = range(8)
-"""Ids of the special tokens; NOISE fills the drafter's block behind the anchor."""
+"""Ids of the special tokens. NOISE fills the drafter's block behind the anchor."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A DeepSeek-V4, named as in its `config.json` where that has a name.
+    """The sizes of a DeepSeek-V4, named as in its `config.json` where that has a name.
 
-    `ratios` has one compression ratio a layer. The window of 128 tokens is the published one: several records of a
-    JSON file fit, so that their schema can be copied.
+    `ratios` has one compression ratio for each layer. The window of 128 tokens is the published one. Several records of
+    a JSON file fit into it, so their schema can be copied.
     """
 
     vocab: int = 2048
@@ -55,7 +55,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class DraftShape:
-    """A DSpark drafter; its stages have the target's sizes. `taps` are target layers, whose outputs it reads."""
+    """The sizes of a DSpark drafter. Its stages have the target's sizes, and it reads the outputs of layers `taps`."""
 
     stages: int = 2
     block: int = 5
@@ -65,7 +65,7 @@ class DraftShape:
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of the target's training: until this share of its tokens, `batch` sequences of `length` a step."""
+    """A part of the target's training: `batch` sequences of `length` tokens a step, up to a share of all tokens."""
 
     until: float
     length: int
@@ -73,15 +73,15 @@ class Phase:
 
 
 PHASES = (Phase(0.7, 256, 8), Phase(0.92, 512, 4), Phase(1.0, 1024, 2))
-"""Short sequences first, where a token costs least."""
+"""The phases of the target's training. Short sequences come first, because a token costs least in them."""
 
 INDEXED = 512
-"""From this sequence length on, the indexer's loss is added: before, there are too few entries to choose from."""
+"""The sequence length from which the indexer's loss is added. Shorter sequences have too few rows to choose from."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much is trained: target tokens, tokens that the target generates for the drafter, and drafter steps."""
+    """The amount of training: target tokens, generated tokens for the drafter, and drafter steps."""
 
     target_tokens: int
     rollout_tokens: int
@@ -89,6 +89,6 @@ class Budget:
 
 
 FULL = Budget(8_000_000, 400_000, 3600)
-"""About two hours on two cores without AVX-512."""
+"""A training of about two hours on two cores without AVX-512."""
 SMOKE = Budget(40_960, 6_000, 20)
-"""For a look at whether everything runs, in minutes."""
+"""A training of minutes, which shows whether everything runs."""

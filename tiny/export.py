@@ -1,4 +1,4 @@
-"""The trained pair as a checkpoint in DeepSeek's names, and from there, through `deepseek4-quantize`, as GGUF files."""
+"""Exports the trained pair as a checkpoint in DeepSeek's names, and through `deepseek4-quantize` as GGUF files."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ RENAMED = {
     "markov_w2": "markov_head.markov_w2.weight",
     "confidence": "confidence_head.proj.weight",
 }
-"""Names of modules (or their endings, in a layer) that are DeepSeek's under another name."""
+"""Names of modules, or their endings in a layer, with DeepSeek's names for them."""
 
 
 def write_checkpoint(folder: Path, target: Target, drafter: Drafter, data: Path) -> None:
-    """Shards, `config.json` and the tokenizer's files, which are taken from `data`."""
+    """Writes shards, `config.json` and the tokenizer's files, which are copied from `data`."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = dict(target_tensors(target))
     stages = dict(drafter_tensors(drafter))
@@ -47,7 +47,7 @@ def write_checkpoint(folder: Path, target: Target, drafter: Drafter, data: Path)
 
 
 def convert(folder: Path, target: Path, drafter: Path, preset: str, name: str) -> None:
-    """Runs `deepseek4-quantize` on the checkpoint. Raises SystemExit where that fails."""
+    """Runs `deepseek4-quantize` on the checkpoint. Raises SystemExit if that fails."""
     flags = ["--drafter", str(drafter), "--preset", preset, "--name", name, "--overwrite", "--quiet"]
     code = quantize([str(folder), str(target), *flags])
     if code:
@@ -55,7 +55,7 @@ def convert(folder: Path, target: Path, drafter: Path, preset: str, name: str) -
 
 
 def target_tensors(target: Target) -> Iterator[tuple[str, Tensor]]:
-    """The target's tensors under DeepSeek's names."""
+    """Yields the target's tensors under DeepSeek's names."""
     for name, tensor in target.state_dict().items():
         if name.startswith("layers."):
             _, number, rest = name.split(".", 2)
@@ -65,7 +65,7 @@ def target_tensors(target: Target) -> Iterator[tuple[str, Tensor]]:
 
 
 def drafter_tensors(drafter: Drafter) -> Iterator[tuple[str, Tensor]]:
-    """The drafter's; what belongs to no stage is kept with the first or the last."""
+    """Yields the drafter's tensors. Those outside the stages are stored with the first or the last stage."""
     last = drafter.draft.stages - 1
     for name, tensor in drafter.state_dict().items():
         if name.startswith("stages."):
@@ -76,7 +76,7 @@ def drafter_tensors(drafter: Drafter) -> Iterator[tuple[str, Tensor]]:
 
 
 def layer_tensors(prefix: str, name: str, tensor: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """One of a layer's tensors: experts apart, gate and up apart."""
+    """Yields the tensors that one of a layer's becomes, with each expert, gate and up apart."""
     if name == "ffn.w13":
         for expert, (gate, up) in enumerate(both.chunk(2) for both in tensor):
             yield f"{prefix}ffn.experts.{expert}.w1.weight", gate.contiguous()
@@ -93,14 +93,14 @@ def layer_tensors(prefix: str, name: str, tensor: Tensor) -> Iterator[tuple[str,
 
 
 def renamed(name: str) -> str:
-    """DeepSeek's name; `hc_attn.fn` is `hc_attn_fn` there."""
+    """Returns DeepSeek's name, such as `hc_attn_fn` for `hc_attn.fn`."""
     return RENAMED.get(name) or name.replace("hc_attn.", "hc_attn_").replace("hc_ffn.", "hc_ffn_").replace(
         "hc_head.", "hc_head_"
     )
 
 
 def config(shape: Shape, draft: DraftShape) -> dict[str, Any]:
-    """`config.json` with the published keys."""
+    """Returns `config.json` with the published keys."""
     return {
         "architectures": ["DeepseekV4ForCausalLM"], "model_type": "deepseek_v4", "torch_dtype": "float32",
         "vocab_size": shape.vocab, "hidden_size": shape.hidden, "num_hidden_layers": shape.layers,

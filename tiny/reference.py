@@ -1,6 +1,6 @@
-"""What PyTorch computes with the weights of the exported files; the runtime is tested against it, without PyTorch.
+"""Writes what PyTorch computes with the weights of the exported files, so that the runtime can be tested against it.
 
-The weights are read back from the files, so that no difference is one of rounding.
+The weights are read from the files, so rounding explains no difference.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ds4py.converter.roles import Slot, role_of
-from ds4py.converter.source.names import Naming, Piece, drafter_pieces, target_pieces
+from ds4py.converter.source.names import Naming, TensorSlice, drafter_slices, target_slices
 
 from .config import DOMAINS, DraftShape, Shape
 from .evaluation import heldout
@@ -26,7 +26,7 @@ from .model.drafter import Drafter
 from .model.target import Target
 
 LENGTH = 640
-"""Tokens: blocks of both ratios are complete, and more of the short ones than the indexer may choose."""
+"""Tokens of the text. They complete blocks of both ratios, and more of ratio 4 than the indexer may choose."""
 POSITIONS = (0, 1, 3, 4, 100, 127, 128, 129, 200, 255, 256, 300, 383, 384, 480, 511, 512, 516, 530, 560, 600, 639)
 ANCHORS = (2, 5, 60, 127, 128, 140, 250, 300, 400, 500, 520, 600)
 
@@ -39,8 +39,8 @@ def write(work: Path, target_file: Path, drafter_file: Path) -> None:
     [a, block] and confidences [a, block] are greedy blocks, each behind the token at its anchor.
     """
     target, drafter = Target(Shape()).eval(), Drafter(Shape(), DraftShape()).eval()
-    fill(target_tensors(target), target_file, partial(target_pieces, Naming.DEEPSEEK))
-    fill(drafter_tensors(drafter), drafter_file, partial(drafter_pieces, stages=drafter.draft.stages))
+    fill(target_tensors(target), target_file, partial(target_slices, Naming.DEEPSEEK))
+    fill(drafter_tensors(drafter), drafter_file, partial(drafter_slices, stages=drafter.draft.stages))
     tokens = text(work)
     output = target(torch.from_numpy(tokens)[None], taps=drafter.draft.taps)
     logits = target.head(output.hidden.view(LENGTH, -1)[list(POSITIONS)])
@@ -53,13 +53,13 @@ def write(work: Path, target_file: Path, drafter_file: Path) -> None:
 
 
 def text(work: Path) -> NDArray[np.int64]:
-    """The first tokens of every domain's held-out text, one after another."""
+    """Returns the first tokens of every domain's held-out text, one after another."""
     each = LENGTH // len(DOMAINS)
     return np.concatenate([heldout.read(work, domain, Shape().vocab)[:each] for domain in DOMAINS]).astype(np.int64)
 
 
 def draft(target: Target, drafter: Drafter, features: Tensor, tokens: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-    """Greedy blocks behind the anchors, slot by slot, and their confidences: [anchors, block] each."""
+    """Drafts greedy blocks behind the anchors, slot by slot, and their confidences: [anchors, block] each."""
     previous = torch.zeros(1, len(ANCHORS), drafter.draft.block + 1, dtype=torch.long)
     previous[0, :, 0] = torch.from_numpy(tokens[list(ANCHORS)])
     for slot in range(drafter.draft.block):
@@ -68,15 +68,15 @@ def draft(target: Target, drafter: Drafter, features: Tensor, tokens: NDArray[np
     return previous[0, :, 1:], made.confidence[0].sigmoid()
 
 
-def fill(tensors: Iterable[tuple[str, Tensor]], file: Path, pieces: Callable[[Slot], list[Piece]]) -> None:
-    """Overwrites a model's tensors, under DeepSeek's names, by the file's values."""
+def fill(tensors: Iterable[tuple[str, Tensor]], file: Path, pieces: Callable[[Slot], list[TensorSlice]]) -> None:
+    """Overwrites a model's tensors, under DeepSeek's names, with the values of a file."""
     values = dict(read(file, pieces))
     for name, tensor in tensors:
         tensor.copy_(torch.from_numpy(np.array(values[name])).view_as(tensor))
 
 
-def read(file: Path, pieces: Callable[[Slot], list[Piece]]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """A file's values by DeepSeek's names, every expert apart."""
+def read(file: Path, pieces: Callable[[Slot], list[TensorSlice]]) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yields the values of a file by DeepSeek's names, with each expert apart."""
     for tensor in GGUFReader(file).tensors:
         whole = tensor.tensor_type == GGMLQuantizationType.I32
         data = tensor.data if whole else dequantize(tensor.data, tensor.tensor_type)

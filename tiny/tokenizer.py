@@ -21,7 +21,7 @@ SPECIAL: Final = (
     "</think>",
     "<｜noise｜>",
 )
-"""Tokens by id, from 0 on."""
+"""The special tokens by id, from 0 on."""
 
 SPLITS: Final = (
     r"\p{N}{1,3}",
@@ -33,7 +33,8 @@ SPLITS: Final = (
     r"|\s+(?!\S)"
     r"|\s+",
 )
-"""The rules that the converter recognises as DeepSeek-V4's, and llama.cpp as `joyai-llm` and `deepseek-v3`."""
+"""The splitting rules that the converter recognises as DeepSeek-V4's, and llama.cpp as `joyai-llm` and
+`deepseek-v3`."""
 
 CHAT_TEMPLATE: Final = (
     "{{ bos_token }}{% for message in messages %}"
@@ -42,11 +43,11 @@ CHAT_TEMPLATE: Final = (
     "{% else %}{{ message['content'] }}{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<｜Assistant｜></think>' }}{% endif %}"
 )
-"""DeepSeek's layout, without thinking and tools."""
+"""DeepSeek's chat layout, without thinking and tools."""
 
 
 def train(texts: Iterable[str], vocabulary: int) -> Tokenizer:
-    """A tokenizer of `vocabulary` tokens for texts like these."""
+    """Trains a tokenizer of `vocabulary` tokens on texts."""
     tokenizer = Tokenizer(models.BPE())
     splits: list[pre_tokenizers.PreTokenizer] = [pre_tokenizers.Split(Regex(rule), "isolated") for rule in SPLITS]
     to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -79,7 +80,7 @@ def save(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def load(folder: Path) -> Tokenizer:
-    """The tokenizer in a folder. What looks like a special token in a text is taken as plain text."""
+    """Loads the tokenizer of a folder. It takes what looks like a special token in a text as plain text."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.encode_special_tokens = True
     return tokenizer

@@ -1,4 +1,4 @@
-"""Prints docs/backends.md's table of levels from `ds4py.runtime.backend_status`."""
+"""Prints the table of backend status for docs/backends.md, from `ds4py.runtime.backend_status`."""
 
 from ds4py.runtime.backend_status import BACKENDS, OPS, backend_status
 

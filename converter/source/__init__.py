@@ -1,1 +1,1 @@
-"""Where weights come from: a checkpoint directory, or a GGUF file."""
+"""Reads weights from a checkpoint folder or from a GGUF file."""

@@ -1,4 +1,4 @@
-"""A checkpoint folder: which shard holds which tensor, and the tensors as rows of the right number format."""
+"""Reads a checkpoint folder: which shard holds which tensor, and the tensors as rows of their number format."""
 
 from __future__ import annotations
 
@@ -11,54 +11,56 @@ from ds4py.errors import FormatError
 
 from .. import quantise
 from ..roles import EXPERTS, Role, Slot
-from .config import Config, load, read_config
+from .config import ModelConfig
 from .fp4 import BLOCK as FP4_BLOCK
 from .fp4 import Fp4
 from .fp8 import BLOCK as FP8_BLOCK
 from .fp8 import Fp8
-from .names import Naming, Piece, recognise
-from .rows import PLAIN, Rows, Stored, TokenMap
-from .safetensors import Entry, read_header
+from .json_keys import load
+from .names import Naming, TensorSlice, recognise_naming
+from .read_config import read_config
+from .rows import FLOAT_DTYPES, GgmlRows, Rows, TokenMapRows
+from .safetensors import StoredTensor, read_header
 
 INDEX = "model.safetensors.index.json"
 STAGE = re.compile(r"mtp\.(\d+)\.")
 UNUSED = re.compile(r".*(gate\.bias_vl|rotary_emb\..*inv_freq)$")
-"""Tensors of a target that no text model needs."""
+"""Tensors of a target that a text model does not need."""
 SCALE_TYPES = ("F8_E8M0", "U8", "F32")
 
 
 class Checkpoint:
-    """Tensors by name; a shard is opened when a tensor of it is asked for, and stays open.
+    """The tensors of a checkpoint by name. A shard is opened when one of its tensors is needed, and stays open.
 
-    Raises FormatError naming the tensor or the file that is wrong, OSError for one that cannot be read.
+    Raises FormatError naming a tensor or file that is wrong, and OSError for a file that cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.config: Config = read_config(folder)
-        self._shards: dict[str, dict[str, Entry]] = {}
+        self.config: ModelConfig = read_config(folder)
+        self._shards: dict[str, dict[str, StoredTensor]] = {}
         self._file_of = self._read_index()
         self._used: set[str] = set()
 
     @cached_property
     def naming(self) -> Naming:
-        """Who named the target's tensors."""
-        return recognise([name for name in self._file_of if not STAGE.match(name)])
+        """The naming of the target's tensors."""
+        return recognise_naming([name for name in self._file_of if not STAGE.match(name)])
 
     @cached_property
     def stages(self) -> int:
-        """Stages of the drafter, by their tensors; 0 where there is none."""
+        """The number of the drafter's stages, found by their tensors; 0 without a drafter."""
         numbers = {int(match[1]) for match in map(STAGE.match, self._file_of) if match}
         if numbers != set(range(len(numbers))):
             raise FormatError(f"{self.folder}: has drafter stages {sorted(numbers)}, wanted 0, 1, 2, ... without a gap")
         return len(numbers)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a tensor."""
+        """Tells whether a tensor exists."""
         return name in self._file_of
 
-    def entry(self, name: str) -> Entry:
-        """The description of a tensor, which counts as used."""
+    def stored_tensor(self, name: str) -> StoredTensor:
+        """Returns the description of a tensor, and marks the tensor as used."""
         file = self._file_of.get(name)
         if file is None:
             raise FormatError(f"{self.folder}: tensor '{name}' is missing; a shard or the index is incomplete")
@@ -68,24 +70,24 @@ class Checkpoint:
         self._used.add(name)
         return found
 
-    def rows(self, slot: Slot, piece: Piece) -> Rows:
-        """One matrix of a slot, checked against what the configuration asks for."""
-        entry = self.entry(piece.name)
+    def rows(self, slot: Slot, part: TensorSlice) -> Rows:
+        """Returns one matrix of a slot. Raises FormatError if it contradicts the configuration."""
+        entry = self.stored_tensor(part.name)
         if slot.role == Role.TOKEN_MAP:
-            require(entry, piece.shape, ("I64", "I32"))
-            return TokenMap(entry, self.config.experts)
-        alone = len(piece.shape) == 2  # stacks of experts are stored as plain floats
-        if entry.dtype == "F8_E4M3" and alone and is_matrix(slot):
-            return self._fp8(entry, piece)
-        if entry.dtype in ("I8", "U8") and alone and slot.role in EXPERTS:
-            return self._fp4(entry, piece)
-        require(entry, piece.shape, tuple(PLAIN))
-        kind, columns = PLAIN[entry.dtype], piece.shape[-1]
-        offset = entry.offset + piece.first * quantise.row_bytes(kind, columns)
-        return Stored(entry.name, entry.shard, offset, kind, piece.rows, columns)
+            require(entry, part.shape, ("I64", "I32"))
+            return TokenMapRows(entry, self.config.experts)
+        single = len(part.shape) == 2  # stacks of experts are always plain floats
+        if entry.dtype == "F8_E4M3" and single and is_matrix(slot):
+            return self._fp8(entry, part)
+        if entry.dtype in ("I8", "U8") and single and slot.role in EXPERTS:
+            return self._fp4(entry, part)
+        require(entry, part.shape, tuple(FLOAT_DTYPES))
+        kind, columns = FLOAT_DTYPES[entry.dtype], part.shape[-1]
+        offset = entry.offset + part.first * quantise.row_bytes(kind, columns)
+        return GgmlRows(entry.name, entry.shard, offset, kind, part.rows, columns)
 
     def require_all_used(self, belongs: Callable[[str], bool]) -> None:
-        """Raises FormatError for a tensor that `belongs` to what was converted, but has no place in it."""
+        """Raises FormatError for an unused tensor for which `belongs` is true."""
         extra = [name for name in self._names() if belongs(name) and name not in self._used and not UNUSED.match(name)]
         if extra:
             more = f" and {len(extra) - 1} more" if len(extra) > 1 else ""
@@ -94,23 +96,23 @@ class Checkpoint:
             )
 
     def drop(self, name: str) -> None:
-        """Lets a tensor be there without a use."""
+        """Marks a tensor as used, so that it may be left out."""
         self._used.add(name)
 
     def identity(self) -> list[str]:
-        """What tells whether the opened shards are still the same: their names, sizes and times."""
+        """Describes names, sizes and times of the opened shards, to find out whether they have changed."""
         paths = [self.folder / "config.json", *(self.folder / file for file in sorted(self._shards))]
         return [f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in paths]
 
-    def _fp8(self, weight: Entry, piece: Piece) -> Rows:
-        require(weight, piece.shape, ("F8_E4M3",))
-        rows, columns = piece.shape
+    def _fp8(self, weight: StoredTensor, part: TensorSlice) -> Rows:
+        require(weight, part.shape, ("F8_E4M3",))
+        rows, columns = part.shape
         scale = self._scale(weight)
         require(scale, (-(-rows // FP8_BLOCK), -(-columns // FP8_BLOCK)), SCALE_TYPES)
         return Fp8(weight, scale)
 
-    def _fp4(self, weight: Entry, piece: Piece) -> Rows:
-        rows, columns = piece.shape
+    def _fp4(self, weight: StoredTensor, part: TensorSlice) -> Rows:
+        rows, columns = part.shape
         if columns % FP4_BLOCK:
             raise FormatError(f"tensor '{weight.name}' has rows of {columns}, wanted a multiple of {FP4_BLOCK} for FP4")
         require(weight, (rows, columns // 2), ("I8", "U8"))
@@ -118,14 +120,14 @@ class Checkpoint:
         require(scale, (rows, columns // FP4_BLOCK), ("F8_E8M0", "U8"))
         return Fp4(weight, scale)
 
-    def _scale(self, weight: Entry) -> Entry:
+    def _scale(self, weight: StoredTensor) -> StoredTensor:
         names = (weight.name.removesuffix(".weight") + ".scale", weight.name + "_scale_inv")
         name = next((name for name in names if self.has(name)), None)
         if name is None:
             raise FormatError(
                 f"{self.folder}: tensor '{names[0]}' is missing, wanted the scale of '{weight.name}' ({weight.dtype})"
             )
-        return self.entry(name)
+        return self.stored_tensor(name)
 
     def _read_index(self) -> dict[str, str]:
         path = self.folder / INDEX
@@ -145,7 +147,7 @@ class Checkpoint:
                 where[name] = file
         return where
 
-    def _open(self, file: str, wanted: str) -> dict[str, Entry]:
+    def _open(self, file: str, wanted: str) -> dict[str, StoredTensor]:
         if file not in self._shards:
             path = self.folder / file
             if not path.is_file():
@@ -154,22 +156,22 @@ class Checkpoint:
         return self._shards[file]
 
     def _names(self) -> Iterable[str]:
-        """All names of the index and of the opened shards."""
+        """Returns the tensors of the index and of the opened shards."""
         return set(self._file_of).union(*self._shards.values())
 
 
 def is_matrix(slot: Slot) -> bool:
-    """Whether a slot may be stored with scales: vectors and what the model adds to scores never are."""
+    """Tells whether a slot may be stored with scales. Vectors and biases of scores never are."""
     return slot.role not in (Role.VECTOR, Role.HC, Role.APE, Role.CONFIDENCE, Role.TOKEN_MAP)
 
 
 def is_file_name(file: object) -> bool:
-    """A name within the folder, and not a way out of it."""
+    """Tells whether a value is the name of a file in this folder. A path that leads elsewhere is not."""
     return isinstance(file, str) and Path(file).name == file
 
 
-def require(entry: Entry, shape: tuple[int, ...], dtypes: tuple[str, ...]) -> None:
-    """Raises FormatError naming the tensor when its shape or dtype is another."""
+def require(entry: StoredTensor, shape: tuple[int, ...], dtypes: tuple[str, ...]) -> None:
+    """Raises FormatError naming the tensor if its shape or dtype is wrong."""
     if entry.dtype not in dtypes:
         raise FormatError(
             f"{entry.shard.path}: tensor '{entry.name}' is of dtype {entry.dtype}, wanted {' or '.join(dtypes)}"

@@ -1,4 +1,4 @@
-"""FP4 E2M1 matrices, two elements a byte, with one E8M0 scale for each 32 elements of a row."""
+"""Reads matrices of FP4 E2M1, which have two elements in a byte and an E8M0 scale for 32 elements of a row."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ from numpy.typing import NDArray
 from ds4py import _native
 from ds4py.errors import FormatError
 
-from .safetensors import Entry
+from .safetensors import StoredTensor
 
 BLOCK = 32
 MAX_CODE = 252
-"""The greatest scale, 2^125, with which every E2M1 value (up to 6) fits F32."""
+"""The code of the greatest scale, 2^125, with which every E2M1 value (up to 6) fits F32."""
 
 
 class Fp4:
-    """`weight` [rows, columns / 2], element 2j in the low half of byte j; `scale` [rows, columns / 32]."""
+    """A matrix of FP4 codes with scales.
+
+    `weight` is [rows, columns / 2], with element 2j in the low half of byte j. `scale` is [rows, columns / 32].
+    """
 
     kind: Type | None = Type.MXFP4
 
-    def __init__(self, weight: Entry, scale: Entry) -> None:
+    def __init__(self, weight: StoredTensor, scale: StoredTensor) -> None:
         self.name = weight.name
         self.rows, self.columns = weight.shape[0], 2 * weight.shape[1]
         self._weight, self._scale = weight, scale
 
     def blocks(self, first: int, count: int) -> NDArray[np.uint8]:
-        """The same codes and scales in MXFP4's order: nothing is rounded."""
+        """Returns the same codes and scales in the order of MXFP4. Nothing is rounded."""
         return _native.fp4_to_mxfp4(*self._read(first, count))
 
     def floats(self, first: int, count: int) -> NDArray[np.float32]:
-        """As Rows.floats; exact."""
+        """Returns `count` rows as [count, columns], exactly."""
         return _native.decode_fp4(*self._read(first, count)).reshape(count, self.columns)
 
     def _read(self, first: int, count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:

@@ -1,4 +1,4 @@
-"""A GGUF file as a source: its metadata as it is, and its tensors as rows."""
+"""Reads a GGUF file as a source: its metadata unchanged, and its tensors as rows."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from ds4py.errors import FormatError
 
 from .. import quantise
 from ..values import Metadata, Value, text
-from .rows import Rows, Stored
+from .rows import GgmlRows, Rows
 from .safetensors import Shard
 
 SPLIT = ("split.no", "split.count", "split.tensors.count")
-"""Keys that say how a file was cut up."""
+"""Keys that describe how a file was split."""
 
 
 class GgufTensor:
-    """One tensor; `shape` has the outermost dimension first. What a packed one stands for is `described`."""
+    """One tensor of a file. `shape` has the outermost dimension first.
+
+    Of a packed tensor, shape and type are those of the values before packing.
+    """
 
     def __init__(self, shard: Shard, found: gguf.ReaderTensor, described: _native.GgufTensor) -> None:
         self.name = str(found.name)
@@ -33,7 +36,7 @@ class GgufTensor:
         self._shard, self._offset = shard, int(found.data_offset)
 
     def parts(self) -> tuple[Rows, ...]:
-        """Its matrices: one for each expert where there are several. Raises FormatError for a packed one."""
+        """Returns the matrices of the tensor, one for each expert. Raises FormatError for a packed tensor."""
         if self.packed:
             raise FormatError(f"{self._shard.path}: is packed for the CPU's kernels; give the file it was packed from")
         columns = self.shape[-1]
@@ -41,13 +44,13 @@ class GgufTensor:
         matrices = int(np.prod(self.shape[:-2], dtype=np.int64))
         size = rows * quantise.row_bytes(self.kind, columns)
         return tuple(
-            Stored(self.name, self._shard, self._offset + matrix * size, self.kind, rows, columns)
+            GgmlRows(self.name, self._shard, self._offset + matrix * size, self.kind, rows, columns)
             for matrix in range(matrices)
         )
 
 
 class GgufSource:
-    """A file, or all shards of a split one whichever is named; validated as a whole. Raises FormatError."""
+    """A GGUF file with all of its shards, whichever of them is named. Raises FormatError if it is not valid."""
 
     def __init__(self, path: Path) -> None:
         file = _native.GgufFile.open(path)
@@ -66,24 +69,24 @@ class GgufSource:
             self.metadata["general.architecture"] = text(file.metadata()["general.architecture"])
 
     def value(self, key: str) -> object:
-        """A key's value, or None where there is none."""
+        """Returns the value of a key, or None."""
         found = self.metadata.get(key)
         return None if found is None else found.value
 
     def architecture(self) -> str:
-        """Raises FormatError where the file does not say."""
+        """Returns the architecture. Raises FormatError if it is missing."""
         found = self.value("general.architecture")
         if not isinstance(found, str):
             raise FormatError(f"{self.paths[0]}: key 'general.architecture' is missing")
         return found
 
     def identity(self) -> list[str]:
-        """What tells whether the file is still the same."""
+        """Describes names, sizes and times of the files, to find out whether they have changed."""
         return [f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in self.paths]
 
 
 def read_metadata(reader: gguf.GGUFReader) -> Metadata:
-    """The keys with their types; what the format itself or a split adds is left out."""
+    """Returns the keys with their types, without those that the format or a split adds."""
     found: Metadata = {}
     for key, entry in reader.fields.items():
         if key.startswith("GGUF.") or key in SPLIT:
@@ -92,6 +95,6 @@ def read_metadata(reader: gguf.GGUFReader) -> Metadata:
         value = entry.contents()
         if kinds[0] != Kind.ARRAY:
             found[key] = Value(value, kinds[0])
-        elif len(value):  # an empty array has no type of its elements left
+        elif len(value):  # the reader does not keep the element type of an empty array
             found[key] = Value(list(value), Kind.ARRAY, kinds[-1])
     return found

@@ -1,4 +1,4 @@
-"""Where a checkpoint keeps each tensor: DeepSeek's own names, and the two that transformers has."""
+"""Finds each tensor in a checkpoint, under DeepSeek's own names or under one of transformers' two namings."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..roles import EXPERTS, Slot
 
 
 class Naming(Enum):
-    """Who named the tensors."""
+    """The naming of the tensors in a checkpoint."""
 
     DEEPSEEK = "DeepSeek"
     SAVED = "transformers, saved"
-    """What `save_pretrained` writes: DeepSeek's names below a layer, its own above"""
+    """The names that `save_pretrained` writes: DeepSeek's in layers, transformers' outside them."""
     MODULES = "transformers, modules"
-    """What its modules are called, as in a `state_dict`"""
+    """The names of transformers' modules, as in a `state_dict`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A matrix within a stored tensor: `rows` rows from `first` on of all its rows; `shape` is the whole tensor's."""
+class TensorSlice:
+    """A matrix within a stored tensor: `rows` rows from row `first` on. `shape` is that of the stored tensor."""
 
     name: str
     shape: tuple[int, ...]
@@ -74,7 +74,7 @@ DEEPSEEK = {
     "ffn_up_shexp.weight": "ffn.shared_experts.w3.weight",
     "ffn_down_shexp.weight": "ffn.shared_experts.w2.weight",
 }
-"""GGUF name, without `blk.N.`, to name without `layers.N.` or `mtp.N.`; {} is the number of an expert."""
+"""GGUF names without `blk.N.`, with DeepSeek's names without `layers.N.` or `mtp.N.`. `{}` stands for an expert."""
 
 MODULES = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -125,17 +125,17 @@ SAVED = {
     **{name: path for name, path in MODULES.items() if path.startswith("model.")},
     "attn_kv_a_norm.weight": "attn.norm.weight",
 }
-"""As DeepSeek's, but for the tensors outside layers and for one that `save_pretrained` renames too eagerly."""
+"""DeepSeek's names in layers, transformers' names outside them, and one tensor that `save_pretrained` renames."""
 
 TABLES = {
     Naming.DEEPSEEK: ("layers.", DEEPSEEK),
     Naming.SAVED: ("model.layers.", SAVED),
     Naming.MODULES: ("model.layers.", MODULES),
 }
-"""Prefix of layers, and names."""
+"""The prefix of layers and the names of each naming."""
 
 FIRST_STAGE = {"fc.weight": "main_proj.weight", "enc.output_norm.weight": "main_norm.weight"}
-"""Drafter tensors that are kept with its first stage."""
+"""Drafter tensors that are stored with its first stage."""
 
 LAST_STAGE = {
     "output_norm.weight": "norm.weight",
@@ -147,11 +147,11 @@ LAST_STAGE = {
     "conf_proj.weight": "confidence_head.proj.weight",
     "conf_proj.bias": "confidence_head.proj.bias",
 }
-"""Drafter tensors that are kept with its last stage."""
+"""Drafter tensors that are stored with its last stage."""
 
 
-def recognise(names: Sequence[str]) -> Naming:
-    """Who named a target's tensors, by those of the first layer. Raises FormatError when there is none."""
+def recognise_naming(names: Sequence[str]) -> Naming:
+    """Returns the naming of a target, from the tensors of its first layer. Raises FormatError if it has none."""
     first = [name for name in names if name.startswith(("layers.0.", "model.layers.0."))]
     if not first:
         raise FormatError("no tensor is named 'layers.0.*' or 'model.layers.0.*': this is no target")
@@ -160,8 +160,8 @@ def recognise(names: Sequence[str]) -> Naming:
     return Naming.MODULES if any(".self_attn." in name for name in first) else Naming.SAVED
 
 
-def target_pieces(naming: Naming, slot: Slot) -> list[Piece]:
-    """Where a target's tensor is, an expert a piece."""
+def target_slices(naming: Naming, slot: Slot) -> list[TensorSlice]:
+    """Returns the stored matrices of a target's tensor, one for each expert."""
     prefix, table = TABLES[naming]
     if not slot.name.startswith("blk."):
         return [whole(table[slot.name], slot.shape)]
@@ -169,36 +169,39 @@ def target_pieces(naming: Naming, slot: Slot) -> list[Piece]:
     name = f"{prefix}{layer}.{table[suffix]}"
     if naming == Naming.MODULES and slot.role in EXPERTS:
         return stacked(name, suffix, slot)
-    return pieces(name, slot)
+    return slices(name, slot)
 
 
-def drafter_pieces(slot: Slot, stages: int) -> list[Piece]:
-    """Where a drafter's tensor is; only DeepSeek names these."""
+def drafter_slices(slot: Slot, stages: int) -> list[TensorSlice]:
+    """Returns the stored matrices of a drafter's tensor. All checkpoints name these as DeepSeek does."""
     if slot.name.startswith("blk."):
         _, stage, suffix = slot.name.split(".", 2)
-        return pieces(f"mtp.{stage}.{DEEPSEEK[suffix]}", slot)
+        return slices(f"mtp.{stage}.{DEEPSEEK[suffix]}", slot)
     if slot.name in FIRST_STAGE:
         return [whole("mtp.0." + FIRST_STAGE[slot.name], slot.shape)]
     return [whole(f"mtp.{stages - 1}.{LAST_STAGE[slot.name]}", slot.shape)]
 
 
-def pieces(name: str, slot: Slot) -> list[Piece]:
-    """A tensor that is kept whole, or with every expert as one of its own."""
+def slices(name: str, slot: Slot) -> list[TensorSlice]:
+    """Returns the stored matrices of a tensor that is stored whole, or with each expert as a tensor of its own."""
     if slot.role not in EXPERTS:
         return [whole(name, slot.shape)]
     return [whole(name.format(expert), slot.shape[1:]) for expert in range(slot.shape[0])]
 
 
-def stacked(name: str, suffix: str, slot: Slot) -> list[Piece]:
-    """transformers' modules keep all experts in one tensor, with an expert's gate rows before its up rows."""
+def stacked(name: str, suffix: str, slot: Slot) -> list[TensorSlice]:
+    """Returns the matrices of experts in transformers' modules.
+
+    All experts are in one tensor, and an expert's gate rows stand before its up rows.
+    """
     experts, rows, columns = slot.shape
     joined = name.endswith("gate_up_proj")
     height = 2 * rows if joined else rows
     offset = rows if suffix.startswith("ffn_up") else 0
     shape = (experts, height, columns)
-    return [Piece(name, shape, expert * height + offset, rows) for expert in range(experts)]
+    return [TensorSlice(name, shape, expert * height + offset, rows) for expert in range(experts)]
 
 
-def whole(name: str, shape: tuple[int, ...]) -> Piece:
-    """A stored tensor that is the whole matrix; a vector is one row."""
-    return Piece(name, shape, 0, shape[0] if len(shape) > 1 else 1)
+def whole(name: str, shape: tuple[int, ...]) -> TensorSlice:
+    """Returns a stored tensor as one matrix. A vector is one row."""
+    return TensorSlice(name, shape, 0, shape[0] if len(shape) > 1 else 1)

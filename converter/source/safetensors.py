@@ -1,7 +1,7 @@
-"""Reads the header of a safetensors file, checked as a whole, and any of its bytes.
+"""Reads and checks the header of a safetensors file, and reads any of its bytes.
 
-The format's own library hands tensors out as arrays of a framework, and NumPy knows neither BF16 nor FP8; it also
-does not name the tensor that is wrong. So the header is read here: a length, a JSON object, then the data.
+The format's own library returns arrays of a framework, but NumPy knows neither BF16 nor FP8. Its errors do not name the
+tensor. So the header is read here: a length, a JSON object, then the data.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ds4py.errors import FormatError
 from ds4py.json_types import Json
 
 MAX_HEADER = 100_000_000
-"""The format's own limit, in bytes."""
+"""The longest header that the format allows, in bytes."""
 
 BYTES = {
     "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1,
     "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8,
 }  # fmt: skip
-"""Bytes of an element of each dtype."""
+"""The bytes of an element of each dtype."""
 
 
 class Shard:
-    """An open file that any thread may read from."""
+    """An open file. Any thread may read from it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -43,7 +43,7 @@ class Shard:
             os.close(self.fd)
 
     def read(self, offset: int, count: int) -> NDArray[np.uint8]:
-        """`count` bytes at `offset`, read-only. Raises FormatError where the file ends before them."""
+        """Returns `count` bytes from `offset` on, read-only. Raises FormatError if the file ends before them."""
         data = os.pread(self.fd, count, offset)
         if len(data) < count:
             raise FormatError(f"{self.path}: ends at byte {offset + len(data)}; it was cut while it was being read")
@@ -51,8 +51,8 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One tensor of a shard; `shape` as in the file, outermost dimension first; `offset` from the file's start."""
+class StoredTensor:
+    """One tensor of a shard. `shape` has the outermost dimension first; `offset` is from the start of the file."""
 
     name: str
     dtype: str
@@ -62,8 +62,8 @@ class Entry:
     nbytes: int
 
 
-def read_header(path: Path) -> dict[str, Entry]:
-    """The tensors of a file by name. Raises FormatError naming the file and the tensor that is wrong."""
+def read_header(path: Path) -> dict[str, StoredTensor]:
+    """Returns the tensors of a file by name. Raises FormatError naming the file and the tensor that is wrong."""
     shard = Shard(path)
     if shard.size < 8:
         raise FormatError(f"{path}: {shard.size} bytes are no safetensors file")
@@ -75,8 +75,8 @@ def read_header(path: Path) -> dict[str, Entry]:
     return {entry.name: entry for entry in entries}
 
 
-def parse(path: Path, shard: Shard, text: bytes, start: int) -> list[Entry]:
-    """The entries in the order of their data."""
+def parse(path: Path, shard: Shard, text: bytes, start: int) -> list[StoredTensor]:
+    """Returns the described tensors in the order of their data."""
 
     def no_duplicates(pairs: list[tuple[str, Any]]) -> Json:
         found = dict(pairs)
@@ -93,12 +93,12 @@ def parse(path: Path, shard: Shard, text: bytes, start: int) -> list[Entry]:
     if not isinstance(header, dict):
         raise FormatError(f"{path}: the header is not a JSON object")
     header.pop("__metadata__", None)
-    entries = [entry(path, shard, name, value, start) for name, value in header.items()]
+    entries = [parse_tensor(path, shard, name, value, start) for name, value in header.items()]
     return sorted(entries, key=lambda each: each.offset)
 
 
-def entry(path: Path, shard: Shard, name: str, value: Any, start: int) -> Entry:
-    """One checked description."""
+def parse_tensor(path: Path, shard: Shard, name: str, value: Any, start: int) -> StoredTensor:
+    """Checks and returns the description of one tensor."""
     try:
         dtype, shape, (begin, end) = value["dtype"], value["shape"], value["data_offsets"]
         sizes = (*shape, begin, end)
@@ -111,11 +111,11 @@ def entry(path: Path, shard: Shard, name: str, value: Any, start: int) -> Entry:
     nbytes = math.prod(shape) * BYTES[dtype]
     if end - begin != nbytes:
         raise FormatError(f"{path}: tensor '{name}' ({dtype} {shape}) takes {nbytes} bytes, but has {end - begin}")
-    return Entry(name, dtype, tuple(shape), shard, start + begin, nbytes)
+    return StoredTensor(name, dtype, tuple(shape), shard, start + begin, nbytes)
 
 
-def check_layout(path: Path, shard: Shard, entries: list[Entry], start: int) -> None:
-    """Tensors follow one another without gap or overlap, to the end of the file."""
+def check_layout(path: Path, shard: Shard, entries: list[StoredTensor], start: int) -> None:
+    """Raises FormatError unless the tensors fill the file without gap or overlap."""
     place = start
     for each in entries:
         if each.offset != place:

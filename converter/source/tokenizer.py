@@ -1,4 +1,4 @@
-"""The `tokenizer.*` keys, from the tokenizer files of a checkpoint."""
+"""Builds the `tokenizer.*` keys from the tokenizer files of a checkpoint."""
 
 from __future__ import annotations
 
@@ -13,31 +13,32 @@ from ds4py.tokenizer.encoder import SPLITS
 from ds4py.tokenizer.vocabulary import TokenType
 
 from ..values import Metadata, array, flag, text, u32
-from .config import Config, load
+from .config import ModelConfig
+from .json_keys import load
 
 PRE = "joyai-llm"
-"""llama.cpp's name for DeepSeek-V4's pre-tokenizer."""
+"""llama.cpp's name for the pre-tokenizer of DeepSeek-V4."""
 
 KEYS = {"bos": "bos", "eos": "eos", "pad": "padding"}
 
 
-def tokenizer(folder: Path, config: Config, template: Path | None = None) -> Metadata:
-    """The keys; `template` is a Jinja file to use instead of the checkpoint's chat template.
+def tokenizer(folder: Path, config: ModelConfig, template: Path | None = None) -> Metadata:
+    """Returns the `tokenizer.*` keys. `template` is a Jinja file to use instead of the checkpoint's chat template.
 
-    Without `tokenizer.json` the file takes token ids alone. Raises FormatError for a tokenizer that is not
-    DeepSeek's, or that does not fit the model.
+    Without `tokenizer.json` the keys describe a file that takes token ids only. Raises FormatError for a tokenizer that
+    is not DeepSeek's or does not fit the model.
     """
     path = folder / "tokenizer.json"
     if not path.exists():
         return {"tokenizer.ggml.model": text("none"), **special_ids(config, {})}
     try:
         return read(folder, path, config, template)
-    except (AttributeError, KeyError, TypeError) as error:  # something is not of the type that it should have
+    except (AttributeError, KeyError, TypeError) as error:  # a value of a wrong type
         raise FormatError(f"{path} or tokenizer_config.json is not built as it should be ({error})") from None
 
 
-def read(folder: Path, path: Path, config: Config, template: Path | None) -> Metadata:
-    """The keys of a folder with `tokenizer.json`."""
+def read(folder: Path, path: Path, config: ModelConfig, template: Path | None) -> Metadata:
+    """Returns the keys of a folder with `tokenizer.json`."""
     settings = load(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").exists() else {}
     found = load(path)
     check_splits(path, found.get("pre_tokenizer"))
@@ -56,16 +57,16 @@ def read(folder: Path, path: Path, config: Config, template: Path | None) -> Met
 
 
 def check_splits(path: Path, found: Any) -> None:
-    """Raises FormatError unless the pre-tokenizer's rules are the ones that `PRE` stands for."""
+    """Raises FormatError unless the pre-tokenizer has the rules that `PRE` stands for."""
     steps = found.get("pretokenizers", []) if isinstance(found, dict) else []
     rules = [str(step.get("pattern", {}).get("Regex")) for step in steps if step.get("type") == "Split"]
-    # The published file has line ends themselves where the rules here have their escapes.
+    # The published file has the characters of line ends, and the rules here have their escapes.
     if tuple(rule.replace("\r", r"\r").replace("\n", r"\n") for rule in rules) != SPLITS:
         raise FormatError(f"{path}: its pre-tokenizer is not DeepSeek-V4's, wanted the splits known as '{PRE}'")
 
 
 def vocabulary(path: Path, found: Json, size: int) -> tuple[list[str], list[int]]:
-    """Tokens by id and their types; ids that no token has are filled up, as the embedding has rows for them."""
+    """Returns the tokens by id and their types. Ids without a token are filled up to the rows of the embedding."""
     tokens, types = [f"[PAD{place}]" for place in range(size)], [int(TokenType.UNUSED)] * size
     model, added = found["model"]["vocab"], found.get("added_tokens", [])
     entries = [(place, token, TokenType.NORMAL) for token, place in model.items()]
@@ -78,7 +79,10 @@ def vocabulary(path: Path, found: Json, size: int) -> tuple[list[str], list[int]
 
 
 def added_type(token: Json) -> TokenType:
-    """Control for the tokens that structure a text; the flag alone misses role markers, so the look counts as well."""
+    """Returns the type of an added token.
+
+    Tokens that structure a text are control tokens. The flag misses role markers, so the brackets of a token count too.
+    """
     content = token["content"]
     markers = (("<｜", "｜>"), ("<|", "|>"))
     looks_special = any(content.startswith(left) and content.endswith(right) for left, right in markers)
@@ -86,15 +90,15 @@ def added_type(token: Json) -> TokenType:
 
 
 def merges(path: Path, model: Json) -> list[str]:
-    """The merges as "left right", in whichever way they are written down."""
+    """Returns the merges as "left right", from either way of writing them."""
     found = model.get("merges")
     if not isinstance(found, list) or not found:
         raise FormatError(f"{path}: has no merges, wanted byte-pair encoding")
     return [each if isinstance(each, str) else " ".join(each) for each in found]
 
 
-def special_ids(config: Config, places: dict[str, int], settings: Json | None = None) -> Metadata:
-    """Begin, end and padding: by their texts in the tokenizer's settings, else by the ids in config.json."""
+def special_ids(config: ModelConfig, places: dict[str, int], settings: Json | None = None) -> Metadata:
+    """Returns the ids of begin, end and padding. The texts in the tokenizer's settings come before config.json."""
     keys: Metadata = {}
     for name, key in KEYS.items():
         token = (settings or {}).get(f"{name}_token")
@@ -106,11 +110,14 @@ def special_ids(config: Config, places: dict[str, int], settings: Json | None = 
 
 
 def chat_template(folder: Path, settings: Json, given: Path | None) -> str | None:
-    """The template that was given, or the checkpoint's own: a Jinja file, or a text in the tokenizer's settings."""
+    """Returns the template that was given, or the checkpoint's own, or None.
+
+    A checkpoint has it as a Jinja file, or as text in the tokenizer's settings.
+    """
     path = given or folder / "chat_template.jinja"
     if path.exists() or given is not None:
         return path.read_text(encoding="utf-8")
     found = settings.get("chat_template")
-    if isinstance(found, list):  # several by name
+    if isinstance(found, list):  # several templates by name
         found = next((each.get("template") for each in found if each.get("name") == "default"), None)
     return found if isinstance(found, str) else None

@@ -1,4 +1,4 @@
-"""The command line `ds4py`: one file a command, each with `add_parser` (its flags) and `run` (its work)."""
+"""Defines the command line `ds4py`. Each command is one file with `add_parser` for its flags and `run` for its work."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 bad model file, 130
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The whole command line; a parsed command carries its function as `run`."""
+    """Builds the parser of all commands. The result of parsing carries the chosen command's function as `run`."""
     parser = Parser(
         prog="ds4py",
         description="Run DeepSeek-V4 models from GGUF files.",
@@ -27,7 +27,10 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code (see `ds4py.console.exits`); every failure is one line on stderr."""
+    """Runs one command and returns its exit code.
+
+    Every failure is one line on standard error (`ds4py.console.exits`).
+    """
 
     def command() -> int:
         args = build_parser().parse_args(argv)

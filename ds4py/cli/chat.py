@@ -1,4 +1,4 @@
-"""`ds4py chat`: a conversation at the terminal."""
+"""Defines `ds4py chat`, a conversation at the terminal."""
 
 import argparse
 import sys
@@ -24,14 +24,14 @@ from ds4py.errors import Cancelled, Error
 if TYPE_CHECKING:
     from ds4py import Sampling, Session
     from ds4py.cli.repl.commands import Commands
-    from ds4py.cli.repl.screen import Screen
-    from ds4py.cli.repl.talk import Talk
+    from ds4py.cli.repl.conversation import Conversation
+    from ds4py.cli.repl.printer import AnswerPrinter
 
 DESCRIPTION = """\
-A conversation with the model: answers go to standard output as they are made, everything else to standard error.
-/help lists the commands. Ctrl-C stops an answer and keeps what was said so far; Ctrl-D at the empty prompt leaves.
-Where standard input is no terminal, each of its lines is a message, the output is plain text, and the exit code is 1 if
-a line could not be answered or carried out."""
+Holds a conversation with the model. Answers go to standard output while they are generated, everything else goes to
+standard error. /help lists the commands. Ctrl-C stops an answer and keeps the part that exists. Ctrl-D at the empty
+prompt leaves. If standard input is not a terminal, each of its lines is a message, the output is plain text, and the
+exit code is 1 if a line could not be answered or carried out."""
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -43,7 +43,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     group.add_argument("--think", action="store_true", help="let the model think before it answers")
     group.add_argument("--effort", metavar="LEVEL", help="effort of thinking, such as high or max (with --think)")
     group.add_argument(
-        "-n", "--max-tokens", type=number(int, 1), metavar="N", help="tokens of an answer at most (default: no limit)"
+        "-n", "--max-tokens", type=number(int, 1), metavar="N", help="most tokens of an answer (default: no limit)"
     )
     add_sampling_flags(parser)
     add_drafting_flags(parser)
@@ -52,11 +52,11 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Talks until the person leaves; returns the exit code."""
+    """Holds a conversation until the user leaves, and returns the exit code."""
     import ds4py
     from ds4py.cli.repl.commands import Commands
-    from ds4py.cli.repl.screen import Screen
-    from ds4py.cli.repl.talk import Talk
+    from ds4py.cli.repl.conversation import Conversation
+    from ds4py.cli.repl.printer import AnswerPrinter
 
     if args.effort is not None and not args.think:
         raise exits.UsageError("--effort is the effort of thinking: add --think")
@@ -64,42 +64,49 @@ def run(args: argparse.Namespace) -> int:
     with open_engine(args, args.model, args.drafter) as engine:
         note_width(args, engine)
         session = engine.session(context=args.context, kv_dtype=args.kv_dtype)
-        talk = Talk(engine, session, system=args.system, thinking=args.think, effort=args.effort)
+        conversation = Conversation(engine, session, system=args.system, thinking=args.think, effort=args.effort)
         try:
-            talk.check()
-            done = converse(entered(args, talk), talk, Commands(talk, args), Screen(), args, sampling)
+            conversation.check()
+            done = converse(
+                input_messages(args, conversation),
+                conversation,
+                Commands(conversation, args),
+                AnswerPrinter(),
+                args,
+                sampling,
+            )
         finally:
-            talk.session.close()
+            conversation.session.close()
     return exits.OK if done or at_terminal() else exits.RUN_TIME
 
 
 def at_terminal() -> bool:
-    """Whether a person types, and sees what is said."""
+    """Tells whether both standard input and standard output are terminals."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def entered(args: argparse.Namespace, talk: "Talk") -> Iterable[str]:
-    """The messages: from the keyboard, or the lines of standard input."""
+def input_messages(args: argparse.Namespace, conversation: "Conversation") -> Iterable[str]:
+    """Yields the user's messages, from the keyboard at a terminal and else from the lines of standard input."""
     if at_terminal():
         from ds4py.cli.repl.keyboard import messages
 
         note(args, "/help lists the commands")
-        return messages(lambda: status(args, talk))
+        return messages(lambda: status(args, conversation))
     lines = enumerate(sys.stdin.buffer, 1)
     return (decode(line, f"line {number} of standard input").rstrip("\r\n") for number, line in lines)
 
 
 def converse(
     messages: Iterable[str],
-    talk: "Talk",
+    conversation: "Conversation",
     commands: "Commands",
-    screen: "Screen",
+    printer: "AnswerPrinter",
     args: argparse.Namespace,
     sampling: "Sampling",
 ) -> bool:
-    """Answers messages and runs commands; whatever cannot be done is said, and the conversation goes on.
+    """Answers messages and runs commands. A message that fails prints its error, and the conversation goes on.
 
-    Returns whether all could be done. Raises the OSError of standard output: there is nobody to go on for.
+    Returns whether all messages succeeded. Raises the OSError of standard output.
     """
     from ds4py.cli.repl.commands import Quit
 
@@ -109,7 +116,7 @@ def converse(
             if text.startswith("/"):
                 commands.run(text)
             elif text.strip():
-                answer(commands.message(text), talk, screen, args, sampling)
+                answer(commands.message(text), conversation, printer, args, sampling)
         except Quit:
             break
         except (Error, exits.UsageError) as error:
@@ -118,37 +125,42 @@ def converse(
     return done
 
 
-def answer(text: str, talk: "Talk", screen: "Screen", args: argparse.Namespace, sampling: "Sampling") -> None:
-    """Prints the answer to a message as it comes; Ctrl-C stops it, and the session keeps what there is."""
+def answer(
+    text: str, conversation: "Conversation", printer: "AnswerPrinter", args: argparse.Namespace, sampling: "Sampling"
+) -> None:
+    """Prints the answer to a message while it is generated.
+
+    Ctrl-C stops the answer, and the session keeps what it has.
+    """
     options = {"max_tokens": args.max_tokens, "sampling": sampling, **drafting_arguments(args)}
     stopped = False
     with Bar("message", quiet=args.quiet) as bar:
         try:
-            for event in talk.say(text, progress=bar.update, **options):
+            for event in conversation.reply(text, progress=bar.update, **options):
                 bar.close()
-                screen.show(event)
+                printer.show(event)
         except (KeyboardInterrupt, Cancelled):
             stopped = True
         finally:
             bar.close()
-            screen.end()
+            printer.end()
     if stopped:
         note(args, "stopped")
 
 
-def status(args: argparse.Namespace, talk: "Talk") -> str:
-    """The line below the prompt; what changes most comes first, because a narrow terminal cuts the end off."""
-    session = talk.session
+def status(args: argparse.Namespace, conversation: "Conversation") -> str:
+    """Formats the line below the prompt. What changes most comes first, because a narrow terminal cuts the end off."""
+    session = conversation.session
     parts = [
         f"{session.position}/{session.context} positions",
-        f"think {'on' if talk.thinking else 'off'}",
+        f"think {'on' if conversation.thinking else 'off'}",
         f"draft {args.draft}, width {chosen_width(args)}",
     ]
     return " | ".join([*speed(session), *parts])
 
 
 def speed(session: "Session") -> list[str]:
-    """Tokens a second and acceptance of the last answer, where there was one."""
+    """Formats tokens per second and acceptance of the latest answer. The list is empty before the first answer."""
     stats = session.stats
     if not stats.generated_tokens:
         return []

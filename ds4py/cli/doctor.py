@@ -1,4 +1,4 @@
-"""`ds4py doctor`: which devices there are, whether they compute rightly, and what is missing."""
+"""Defines `ds4py doctor`, which lists the devices, checks what they compute, and says what is missing."""
 
 import argparse
 import json
@@ -11,14 +11,15 @@ from ds4py.console import exits, number, size, table
 if TYPE_CHECKING:
     from typing import Any
 
-    from ds4py.doctor import DeviceReport, Report
+    from ds4py.doctor import DeviceReport, DoctorReport
 
 DESCRIPTION = """\
-Lists the devices that this build offers with their memory and driver, and for each what computes every op and how far
-that has been proven. Runs the embedded pair on each, in a process of its own, and compares it with the CPU. Says what
-is missing for the GPUs of this machine, and what to do about it. With -m it says whether a model fits.
+Lists the devices of this build with their memory and driver, and the backend status of every op on each of them: what
+computes the op, and how far that has been proven. Runs the embedded pair on each device, in a process of its own, and
+compares it with the CPU. Says what is missing for the GPUs of this machine, and how to fix it. With -m it says whether
+a model fits.
 
-The exit code is 0 when the device of --device can run (and hold the model), 1 when it cannot."""
+The exit code is 0 if the device of --device can run (and hold the model), and else 1."""
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -26,15 +27,17 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     parser = add_command(
         commands, "doctor", run, help="say what devices can do and what is missing", description=DESCRIPTION
     )
-    parser.add_argument("--device", default="auto", help="the device that shall run: auto, cpu, or a device's name")
-    parser.add_argument("-m", "--model", metavar="FILE", help="a target (GGUF) that shall fit")
+    parser.add_argument("--device", default="auto", help="the device to run on: auto, cpu, or a device's name")
+    parser.add_argument("-m", "--model", metavar="FILE", help="a target (GGUF) whose memory is compared")
     add_drafter_flag(parser)
-    parser.add_argument("-c", "--context", type=number(int, 1), metavar="N", help="for the memory that a model needs")
+    parser.add_argument(
+        "-c", "--context", type=number(int, 1), metavar="N", help="positions for which memory is counted"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Examines and prints; returns the exit code."""
+    """Examines the machine, prints the report, and returns the exit code."""
     from ds4py.doctor import as_dict, report
 
     for path in (args.model, args.drafter):
@@ -45,16 +48,16 @@ def run(args: argparse.Namespace) -> int:
     return exits.OK if found.usable else exits.RUN_TIME
 
 
-def render(found: "Report") -> str:
-    """The report as text."""
-    parts = [devices_table(found.devices), *(ops_of(each) for each in found.devices), processor(found)]
-    if found.room:
-        parts.append(room_lines(found))
+def render(found: "DoctorReport") -> str:
+    """Formats the report as text."""
+    parts = [devices_table(found.devices), *(ops_section(each) for each in found.devices), cpu_kernels_line(found)]
+    if found.model_fit:
+        parts.append(model_fit_lines(found))
     return "\n\n".join([*parts, findings_lines(found), verdict(found)])
 
 
 def devices_table(devices: "list[DeviceReport]") -> str:
-    """A line a device."""
+    """Formats a table with one line for each device."""
     rows = [("device", "what", "memory", "free", "driver", "the embedded pair")]
     for each in devices:
         device, known = each.device, each.device["memory_total"] > 0
@@ -65,36 +68,36 @@ def devices_table(devices: "list[DeviceReport]") -> str:
                 size(device["memory_total"]) if known else "-",
                 size(device["memory_free"]) if known else "-",
                 each.driver or "-",
-                trial_words(each),
+                check_summary(each),
             )
         )
     return table(rows, indent=0)
 
 
-def trial_words(each: "DeviceReport") -> str:
-    """What came of trying a device, in one line."""
-    trial = each.trial
-    if trial is None:
+def check_summary(each: "DeviceReport") -> str:
+    """Formats the result of checking a device in one line."""
+    check = each.check
+    if check is None:
         return "not tried: it only helps the CPU"
-    if not trial.ran:
-        return f"FAILED: {trial.problem}"
-    drafts = "the same draft" if trial.same_draft else "another draft"
-    words = f"{trial.error:.1e} from the reference, {trial.same_tokens:.0%} of its tokens, {drafts}"
-    return words if trial.passed else f"WRONG: {words}"
+    if not check.ran:
+        return f"FAILED: {check.problem}"
+    drafts = "the same draft" if check.same_draft else "another draft"
+    words = f"{check.error:.1e} from the reference, {check.same_tokens:.0%} of its tokens, {drafts}"
+    return words if check.passed else f"WRONG: {words}"
 
 
-def ops_of(each: "DeviceReport") -> str:
-    """What computes each op of a device, and what its CUDA graphs capture."""
+def ops_section(each: "DeviceReport") -> str:
+    """Formats the backend status of each op on a device, and which verifies its CUDA graphs capture."""
     lines = [f"{each.device['name']} ({each.backend}):", table(list(each.ops.items()))]
-    if each.capture:
+    if each.cuda_graphs:
         lines.append("  CUDA graphs by width, from the second verify of a shape on:")
-        words = [(str(one.width), "captured" if one.captured else "not captured", one.why) for one in each.capture]
+        words = [(str(one.width), "captured" if one.captured else "not captured", one.why) for one in each.cuda_graphs]
         lines.append(table(words, indent=4))
     return "\n".join(lines)
 
 
-def processor(found: "Report") -> str:
-    """The kernels of the CPU."""
+def cpu_kernels_line(found: "DoctorReport") -> str:
+    """Names the CPU kernels that this processor can run, the best ones first."""
     best, *others = found.kernels
     vnni = "with VNNI" if best in ("avx512", "avx2vnni") else "without VNNI"
     detail = f" ({vnni})" if best.startswith("avx") else ""
@@ -103,17 +106,17 @@ def processor(found: "Report") -> str:
     )
 
 
-def room_lines(found: "Report") -> str:
-    """What a model needs of each device, and what there is."""
-    room = found.room
-    assert room is not None
-    word = "fits" if room.fits else "does NOT fit"
-    lines = [f"the model {word} at a context of {room.context}"]
-    return "\n".join([*lines, *(f"  {need}" for need in room.needs), *(f"  {each}" for each in room.said)])
+def model_fit_lines(found: "DoctorReport") -> str:
+    """Formats the memory that a model needs on each device beside the memory that is free."""
+    fit = found.model_fit
+    assert fit is not None
+    word = "fits" if fit.fits else "does NOT fit"
+    lines = [f"the model {word} at a context of {fit.context}"]
+    return "\n".join([*lines, *(f"  {need}" for need in fit.needs), *(f"  {each}" for each in fit.notes)])
 
 
-def findings_lines(found: "Report") -> str:
-    """What is missing, each with what to do."""
+def findings_lines(found: "DoctorReport") -> str:
+    """Formats each problem with its fix."""
     if not found.findings:
         return "nothing is missing"
     lines = []
@@ -122,14 +125,14 @@ def findings_lines(found: "Report") -> str:
     return "\n".join(lines)
 
 
-def verdict(found: "Report") -> str:
-    """Whether it can run."""
+def verdict(found: "DoctorReport") -> str:
+    """Says whether the requested device can run models."""
     chosen = found.chosen
     if chosen is None:
-        return f"device '{found.asked}' cannot run"
+        return f"device '{found.requested}' cannot run"
     name = chosen.device["name"]
     if found.usable:
         return f"ready: models run on {name}"
-    if found.room is not None and not found.room.fits:
+    if found.model_fit is not None and not found.model_fit.fits:
         return f"not ready: the model does not fit on {name}"
     return f"not ready: {name} does not compute what it should"

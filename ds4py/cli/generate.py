@@ -1,4 +1,4 @@
-"""`ds4py generate`: continues a prompt."""
+"""Defines `ds4py generate`, which continues a prompt."""
 
 import argparse
 import json
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ds4py.cli.model import identity, note, open_engine
+from ds4py.cli.model import model_facts, note, open_engine
 from ds4py.cli.options import (
     SAMPLING,
     add_command,
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from ds4py import Engine, Piece, Session
 
 DESCRIPTION = f"""\
-Continues a prompt: text goes to standard output as it is made, messages to standard error.
-The prompt comes from -p, -f or --prompt-ids, or from standard input when that is not a terminal; one line end at the
-end of a file or of standard input is dropped. It stops at the model's end token, at a --stop text, after
-{DEFAULT_MAX_TOKENS} tokens unless -n says otherwise, and where the context is full."""
+Continues a prompt. Text goes to standard output while it is generated, messages go to standard error.
+The prompt comes from -p, -f or --prompt-ids, or from standard input if that is not a terminal. One line end at the end
+of a file or of standard input is dropped. Generation ends at the model's end token, at a --stop text, after
+{DEFAULT_MAX_TOKENS} tokens (or those of -n), or when the context is full."""
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -53,7 +53,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Generates and prints; returns the exit code."""
+    """Generates and prints a continuation, and returns the exit code."""
     import ds4py
 
     text = prompt_text(args)
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
             with Bar("prompt", quiet=args.quiet) as bar:
 
                 def pieces() -> Iterator["Piece"]:
-                    # The prompt runs in this call, not with the first piece.
+                    # `generate` evaluates the prompt before it returns, so Ctrl-C must be caught around this call, too.
                     yield from session.generate(
                         prompt,
                         max_tokens=token_limit(args),
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class Result:
-    """What has been generated so far, kept also when it is interrupted."""
+    """Collects what has been generated. It stays valid when generation is interrupted."""
 
     def __init__(self) -> None:
         self.text: list[str] = []
@@ -90,7 +90,10 @@ class Result:
         self.finish_reason: str | None = None
 
     def follow(self, pieces: Iterator["Piece"], bar: Bar, *, echo: bool) -> None:
-        """Collects the pieces, printing their text as it comes; Ctrl-C ends it with reason `interrupted`."""
+        """Collects the pieces, and prints their text if `echo` is set.
+
+        Ctrl-C ends it with the finish reason `interrupted`.
+        """
         from ds4py.errors import Cancelled
 
         try:
@@ -106,7 +109,7 @@ class Result:
 
 
 def report(args: argparse.Namespace, engine: "Engine", session: "Session", result: Result) -> None:
-    """Ends the output: the JSON object, or a line end and the statistics."""
+    """Ends the output with the JSON object, or with a line end and the statistics."""
     stats = session.stats
     if args.json:
         print(json.dumps(summary(engine, stats, result), ensure_ascii=False))
@@ -130,9 +133,9 @@ REASONS = {
 
 
 def summary(engine: "Engine", stats: Any, result: Result) -> Json:
-    """The object that `--json` prints; times in seconds where they are not called ms, rates in tokens per second."""
+    """Builds the object that `--json` prints. Times are in seconds unless their name says ms; rates are per second."""
     return {
-        "model": identity(engine),
+        "model": model_facts(engine),
         "drafter": None if engine.drafter is None else asdict(engine.drafter),
         "prompt_tokens": stats.prompt_tokens,
         "ids": result.ids,

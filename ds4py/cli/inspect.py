@@ -1,4 +1,4 @@
-"""`ds4py inspect`: what a GGUF file is, what is in it, and what it takes to run."""
+"""Defines `ds4py inspect`, which describes a GGUF file and the memory that it takes to run."""
 
 import argparse
 import json
@@ -7,25 +7,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ds4py.cli.inspect_text import render
 from ds4py.cli.model import require_file
 from ds4py.cli.options import add_command, add_device_map_flags, device_map_arguments
-from ds4py.cli.roles import role
-from ds4py.console import exits, number, quantity, size, table
+from ds4py.cli.tensor_roles import role
+from ds4py.console import exits, number
 from ds4py.json_types import Json
 
 if TYPE_CHECKING:
     from ds4py import _native
 
 DESCRIPTION = """\
-Tells what a GGUF file (or any shard of a split one) is: a target or a DSpark drafter, its hyperparameters, tensors by
-type and by role, and the memory a target needs to run at a context. With -m TARGET it tells whether a drafter fits
-that target. Reads headers and small tensors only. Other GGUF files are described as far as possible, with the reasons
-why they are neither.
+Describes a GGUF file, or all shards of a split one: whether it is a target or a DSpark drafter, its hyperparameters,
+its tensors by type and by role, and the memory that a target needs at a context. With -m TARGET it says whether a
+drafter fits that target. It reads headers and small tensors only. Other GGUF files are described as far as possible,
+with the reasons why they are neither.
 
-The exit code is 0 for any GGUF file; with -m it is 3 unless the file is a drafter that fits."""
+The exit code is 0 for any GGUF file. With -m it is 3 unless the file is a drafter that fits."""
 
 DEFAULT_CONTEXT = 4096
-LAYER_KINDS = {0: "window only", 4: "window + ratio 4, indexed (CSA)", 128: "window + ratio 128 (HCA)"}
 HYPERPARAMETERS = (
     "layers",
     "hidden",
@@ -58,17 +58,26 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument("file", metavar="FILE", help="a GGUF file")
     parser.add_argument("-m", "--model", metavar="TARGET", help="the target that the drafter FILE should fit")
     parser.add_argument(
-        "-c", "--context", type=number(int, 1), default=DEFAULT_CONTEXT, metavar="N", help="for the memory needed"
+        "-c",
+        "--context",
+        type=number(int, 1),
+        default=DEFAULT_CONTEXT,
+        metavar="N",
+        help=f"positions for which memory is counted (default: {DEFAULT_CONTEXT})",
     )
-    parser.add_argument("--kv-dtype", choices=("f16", "f32"), default="f16", help="for the memory needed")
-    parser.add_argument("-md", "--drafter", metavar="FILE", help="for the memory needed: a drafter of the target FILE")
-    add_device_map_flags(parser.add_argument_group("placement", "for the memory needed"))
+    parser.add_argument(
+        "--kv-dtype", choices=("f16", "f32"), default="f16", help="type of the KV state that is counted (default: f16)"
+    )
+    parser.add_argument(
+        "-md", "--drafter", metavar="FILE", help="count the memory of this drafter of the target FILE, too"
+    )
+    add_device_map_flags(parser.add_argument_group("device map", "where memory is counted"))
     parser.add_argument("--tensors", action="store_true", help="list every tensor")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the description; returns the exit code."""
+    """Prints the description of a file, and returns the exit code."""
     from ds4py import _native
 
     require_file(args.file)
@@ -78,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe(file: "_native.GgufFile", args: argparse.Namespace) -> Json:
-    """Everything that is printed, as plain values; sizes in bytes."""
+    """Gathers everything that is printed, as plain values. Sizes are in bytes."""
     metadata = file.metadata()
     tensors = [
         {"name": name, "type": str(kind), "shape": list(shape), "bytes": nbytes, "role": role(name), "shard": shard}
@@ -105,7 +114,7 @@ def describe(file: "_native.GgufFile", args: argparse.Namespace) -> Json:
 
 
 def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> Json:
-    """What only a DS4 target has; for any other file `not_a_target` says why."""
+    """Gathers the facts of a DS4 target. For any other file, `not_a_target` gives the reason."""
     from ds4py import _native
     from ds4py.errors import FormatError
 
@@ -123,7 +132,10 @@ def describe_target(file: "_native.GgufFile", args: argparse.Namespace) -> Json:
 
 
 def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namespace) -> Json:
-    """What each device would hold, and whether that is possible. Raises PairError where a drafter does not fit."""
+    """Gathers the memory that each device would hold, and whether it fits.
+
+    Raises PairError if the drafter does not fit the target.
+    """
     from ds4py import _native
     from ds4py.memory import DeviceOptions, measure_files
 
@@ -142,7 +154,7 @@ def describe_memory(file: "_native.GgufFile", layers: int, args: argparse.Namesp
 
 
 def describe_drafter(file: "_native.GgufFile") -> Json:
-    """What only a DSpark drafter has; for any other file `not_a_drafter` says why."""
+    """Gathers the facts of a DSpark drafter. For any other file, `not_a_drafter` gives the reason."""
     from ds4py import _native
     from ds4py.errors import FormatError
 
@@ -155,7 +167,10 @@ def describe_drafter(file: "_native.GgufFile") -> Json:
 
 
 def describe_pair(file: "_native.GgufFile", target: str) -> Json:
-    """Whether the drafter fits the target; raises FormatError where either file is not what it should be."""
+    """Tells whether a drafter fits a target.
+
+    Raises FormatError if one of the files is not what it should be.
+    """
     from ds4py import _native
     from ds4py.errors import PairError
 
@@ -169,7 +184,7 @@ def describe_pair(file: "_native.GgufFile", target: str) -> Json:
 
 
 def totals(tensors: Iterable[Json], key: Callable[[Json], str]) -> dict[str, dict[str, int]]:
-    """Numbers of tensors, parameters and bytes by `key`, most bytes first."""
+    """Adds up tensors, parameters and bytes for each value of `key`. The largest group in bytes comes first."""
     groups: dict[str, dict[str, int]] = {}
     for tensor in tensors:
         group = groups.setdefault(key(tensor), {"tensors": 0, "parameters": 0, "bytes": 0})
@@ -177,92 +192,3 @@ def totals(tensors: Iterable[Json], key: Callable[[Json], str]) -> dict[str, dic
         group["parameters"] += math.prod(tensor["shape"])
         group["bytes"] += tensor["bytes"]
     return dict(sorted(groups.items(), key=lambda item: -item[1]["bytes"]))
-
-
-def render(facts: Json) -> str:
-    """The description for a person."""
-    sections = [head(facts)]
-    if facts["target"]:
-        sections += [target_section(facts), memory_section(facts["memory"])]
-    else:
-        sections += ["not a DS4 target: " + facts["not_a_target"], drafter_section(facts)]
-    if "pair" in facts:
-        sections += [f"fits {facts['pair']['target']}" if facts["pair"]["fits"] else facts["pair"]["reason"]]
-    sections += ["tensors by type\n" + totals_table(facts["types"]), "tensors by role\n" + totals_table(facts["roles"])]
-    if "tensors" in facts:
-        sections.append("tensors (shape: fastest dimension first)\n" + tensor_table(facts["tensors"]))
-    return "\n\n".join(sections)
-
-
-def head(facts: Json) -> str:
-    """What the file is, in two lines."""
-    files = facts["files"]
-    shards = f", {len(files)} shards" if len(files) > 1 else ""
-    architecture = str(facts["architecture"]) + ("" if facts["packed_layout"] is None else ", packed for the CPU")
-    return (
-        f"{files[0]}{shards}\n"
-        f"  {facts['name'] or 'no name'}: architecture {architecture}, GGUF version {facts['gguf_version']}, "
-        f"{quantity(facts['parameters'])} parameters, {size(facts['bytes'])}"
-    )
-
-
-def target_section(facts: Json) -> str:
-    """Hyperparameters and layers by kind."""
-    numbers = [(name.replace("_", " "), str(value)) for name, value in facts["hyperparameters"].items()]
-    layers = [
-        (str(count), LAYER_KINDS.get(int(ratio), f"ratio {ratio}")) for ratio, count in facts["layers_by_ratio"].items()
-    ]
-    return f"hyperparameters\n{table(numbers)}\n\nlayers by kind\n{table(layers)}"
-
-
-def drafter_section(facts: Json) -> str:
-    """The numbers of a drafter, or why it is none."""
-    if facts["drafter"] is None:
-        return f"not a DSpark drafter: {facts['not_a_drafter']}"
-    numbers = [(name.replace("_", " "), in_words(value)) for name, value in facts["drafter"].items()]
-    return f"DSpark drafter\n{table(numbers)}"
-
-
-def in_words(value: object) -> str:
-    """A fact as a person writes it."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def memory_section(memory: Json) -> str:
-    """Memory needed to run, by device and part."""
-    from ds4py.memory import NAMES, PARTS
-
-    sections = [f"memory at a context of {memory['context']} with {memory['kv_dtype'].upper()} KV, counted from sizes"]
-    for device in memory["devices"]:
-        parts = [(NAMES.get(part, part), size(device[part])) for part in PARTS if device[part]]
-        parts += [("needed" if device["fits"] else "needed (does not fit)", size(device["needed"]))]
-        parts += [("free", size(device["available"]))]
-        sections.append(f"  {device['device']}\n{table(parts, indent=4)}")
-    return "\n".join(sections)
-
-
-def totals_table(groups: dict[str, dict[str, int]]) -> str:
-    """One line a group."""
-    return table(
-        [
-            (
-                name,
-                count(group["tensors"], "tensor"),
-                f"{quantity(group['parameters'])} parameters",
-                size(group["bytes"]),
-            )
-            for name, group in groups.items()
-        ]
-    )
-
-
-def count(number: int, noun: str) -> str:
-    """`1 tensor`, `2 tensors`."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
-def tensor_table(tensors: list[Json]) -> str:
-    """One line a tensor, in the order of the file."""
-    return table([(t["name"], t["type"], " x ".join(map(str, t["shape"])), size(t["bytes"])) for t in tensors])

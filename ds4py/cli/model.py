@@ -1,4 +1,4 @@
-"""Opening what the command line names: the model, and text files."""
+"""Opens the models and text files that a command line names."""
 
 import argparse
 import os
@@ -20,7 +20,7 @@ EMBEDDED_NOTE = (
 
 
 def note(args: argparse.Namespace, text: str) -> None:
-    """Prints one line for a person on standard error, unless `--quiet`."""
+    """Prints a message on standard error, unless `--quiet` is given."""
     if not args.quiet:
         print("ds4py: " + text, file=sys.stderr, flush=True)
 
@@ -29,11 +29,12 @@ def open_engine(
     args: argparse.Namespace,
     path: str | None,
     drafter: str | None = None,
-    loaded: Callable[[float], None] = lambda fraction: None,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> "Engine":
-    """Loads the model at `path` (None: the embedded pair) and its drafter with a progress bar; says what they are.
+    """Loads a model and its drafter with a progress bar, and prints what they are.
 
-    `loaded` is called with the fraction that is loaded; what it raises ends the loading.
+    Without `path` it loads the embedded pair. `on_progress` receives the fraction that is loaded. An exception that it
+    raises ends the loading.
     """
     import ds4py
     from ds4py import _native
@@ -48,7 +49,7 @@ def open_engine(
         warnings.simplefilter("always", ds4py.UnprovenDevice)
 
         def progress(fraction: float) -> None:
-            loaded(fraction)
+            on_progress(fraction)
             bar.update(fraction)
 
         engine = ds4py.Engine(
@@ -62,25 +63,31 @@ def open_engine(
         )
     for warning in caught:
         note(args, str(warning.message))
+    note_engine(args, engine, drafter)
+    return engine
+
+
+def note_engine(args: argparse.Namespace, engine: "Engine", drafter: str | None) -> None:
+    """Prints the model, the devices that it is on, its notes, and its drafter."""
     if not engine.embedded:
-        place = (
-            f"device {engine.device_map}, threads {engine.threads}{nodes_note(engine.nodes, engine.spread_over_nodes)}"
+        nodes = nodes_note(engine.nodes, engine.spread_over_nodes)
+        note(
+            args,
+            f"model {engine.name} ({engine.path}), device {engine.placement}, threads {engine.threads}{nodes}",
         )
-        note(args, f"model {engine.name} ({engine.path}), {place}")
     for each in engine.notes:
         note(args, each)
     if engine.drafter is not None:
         note(args, f"drafter: {engine.drafter}" + (f" ({drafter})" if drafter else ""))
-    return engine
 
 
-def identity(engine: "Engine") -> Json:
-    """The model, for `--json`."""
+def model_facts(engine: "Engine") -> Json:
+    """Returns name and path of the model for `--json`."""
     return {"name": engine.name, "path": str(engine.path), "embedded": engine.embedded}
 
 
 def nodes_note(nodes: int, spread: bool) -> str:
-    """What there is to say of NUMA nodes, after a comma; nothing with one."""
+    """Describes the NUMA nodes, as the end of a sentence. The text is empty on a machine with one node."""
     if nodes < 2:
         return ""
     how = "weights on all of them in turn" if spread else "weights wherever the system put them"
@@ -88,13 +95,13 @@ def nodes_note(nodes: int, spread: bool) -> str:
 
 
 def require_file(path: str) -> None:
-    """Raises the OSError of a file that cannot be read, before anything is loaded."""
+    """Raises OSError for a file that cannot be read, before anything is loaded."""
     with open(path, "rb"):
         pass
 
 
 def read_text(path: str) -> str:
-    """The text of a UTF-8 file, or of standard input for `-`, with its line ends as they are."""
+    """Reads a UTF-8 file, or standard input if the path is `-`. Line ends stay as they are."""
     if path == "-":
         return decode(sys.stdin.buffer.read(), "standard input")
     with open(path, "rb") as file:
@@ -102,7 +109,7 @@ def read_text(path: str) -> str:
 
 
 def decode(data: bytes, where: str) -> str:
-    """Decodes UTF-8; raises UsageError that says where it is broken."""
+    """Decodes UTF-8. Raises UsageError with the offset of the first bad byte."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

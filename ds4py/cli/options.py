@@ -1,12 +1,13 @@
-"""Flags that several commands share, and the parsing of their values."""
+"""Defines the flags that several commands share, and how their values are parsed."""
 
 import argparse
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ds4py.console import number
+from ds4py.constants import MAX_DRAFT_LENGTH
 
-MAX_WIDTH = 15
+MAX_WIDTH = MAX_DRAFT_LENGTH
 """Proposals that one verify can hold, whoever makes them."""
 
 DRAFTERS = ("auto", "off", "dspark", "lookup")
@@ -22,7 +23,7 @@ SAMPLING = (
     "penalty_last_n",
     "seed",
 )
-"""Flags of the sampling policy, by the names of `ds4py.Sampling`."""
+"""The flags of the sampling policy, by their names in `ds4py.Sampling`."""
 
 
 def width(text: str) -> "int | str":
@@ -37,7 +38,7 @@ def width(text: str) -> "int | str":
 
 
 def breaker(text: str) -> tuple[float, int, int]:
-    """Converts `0.60/32/64`: acceptance, proposals, steps."""
+    """Parses a breaker such as `0.60/32/64`: acceptance, proposals, steps."""
     parts = text.split("/")
     if len(parts) != 3:
         raise argparse.ArgumentTypeError(f"{text!r} is not like 0.60/32/64: acceptance/proposals/steps")
@@ -45,7 +46,7 @@ def breaker(text: str) -> tuple[float, int, int]:
 
 
 def token_ids(text: str) -> list[int]:
-    """Converts `1,2,3` to ids; whether each is in the vocabulary is for the engine to say."""
+    """Parses `1,2,3` as token ids. The engine checks later that the vocabulary has them."""
     try:
         ids = [int(part) for part in text.split(",")]
     except ValueError:
@@ -54,7 +55,7 @@ def token_ids(text: str) -> list[int]:
 
 
 def layer_counts(text: str) -> tuple[int, ...]:
-    """Converts `24,19`; whether they are the model's is for the engine to say."""
+    """Parses `24,19` as layers of each device. The engine checks later that the model has as many."""
     return tuple(number(int, 1)(part) for part in text.split(","))
 
 
@@ -66,7 +67,7 @@ def add_command(
     help: str,
     description: str,
 ) -> argparse.ArgumentParser:
-    """A command's parser: `run` does its work, and `description` keeps its lines."""
+    """Adds the parser of a command that `run` carries out. Line ends of `description` stay as they are."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=help, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -75,17 +76,17 @@ def add_command(
 
 
 def add_model_flag(parser: argparse.ArgumentParser) -> None:
-    """Adds the target, which may be left out."""
+    """Adds the flag of the target, which is optional."""
     parser.add_argument("-m", "--model", metavar="FILE", help="target model (GGUF); default: an embedded tiny pair")
 
 
 def add_drafter_flag(parser: "argparse._ActionsContainer") -> None:
-    """Adds the drafter."""
+    """Adds the flag of the drafter."""
     parser.add_argument("-md", "--drafter", metavar="FILE", help="DSpark drafter of the target (GGUF)")
 
 
 def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str | None = None) -> None:
-    """Adds what decides how the model is run; the context where there is something to say of it."""
+    """Adds the flags that decide how a model is run. `--context` is among them if it has a help text."""
     group = parser.add_argument_group("engine")
     if context_help:
         group.add_argument("-c", "--context", type=number(int, 1), metavar="N", help=context_help)
@@ -94,26 +95,32 @@ def add_engine_flags(parser: argparse.ArgumentParser, *, context_help: str | Non
         "--threads",
         type=number(int, 1),
         metavar="N",
-        help="CPU threads (default: the physical cores that others leave free)",
+        help="CPU threads (default: physical cores that other programs leave free)",
     )
     add_device_map_flags(group)
     group.add_argument(
-        "--no-repack", action="store_true", help="use the weights as they lie: starts sooner, runs slower (CPU)"
+        "--no-repack",
+        action="store_true",
+        help="do not interleave weights for the CPU's kernels: starts sooner, runs slower",
     )
     group.add_argument("--kv-dtype", choices=("f16", "f32"), default="f16", help="type of the KV state (default: f16)")
 
 
 def add_device_map_flags(parser: "argparse._ActionsContainer") -> None:
-    """Adds the devices, and what goes where."""
+    """Adds the flags of the device map: the devices, and which of them computes which layers and experts."""
     parser.add_argument(
         "--device",
         default="auto",
         metavar="NAMES",
-        help="where the model runs: auto, cpu, cuda:0, hip:0, metal, vulkan:0 or rpc:HOST:PORT; several after commas "
+        help="where the model runs: auto, cpu, cuda:0, hip:0, metal, vulkan:0 or rpc:HOST:PORT; several between commas "
         "share its layers",
     )
     parser.add_argument(
-        "--split", type=layer_counts, default=(), metavar="N,N", help="layers of each device, such as 24,19"
+        "--split",
+        type=layer_counts,
+        default=(),
+        metavar="N,N",
+        help="layers of each device, such as 24,19 (default: equal parts)",
     )
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--cpu-moe", action="store_true", help="keep the routed experts of all layers on the CPU")
@@ -127,19 +134,20 @@ def add_device_map_flags(parser: "argparse._ActionsContainer") -> None:
 
 
 def device_map_arguments(args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of `Engine` that these flags stand for."""
+    """Returns the arguments of `Engine` that the flags of the device map stand for."""
     return {"device": args.device, "split": args.split, "cpu_moe": "all" if args.cpu_moe else args.n_cpu_moe}
 
 
 def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds the drafter, and how it is used."""
+    """Adds the flags of speculative decoding."""
     group = parser.add_argument_group("speculative decoding", "changes the speed, never the distribution of the text")
     add_drafter_flag(group)
     group.add_argument(
         "--draft",
         choices=DRAFTERS,
         default="auto",
-        help="who proposes tokens: the drafter, the text so far, or with a drafter whichever promises more (auto)",
+        help="who proposes tokens: the drafter (dspark), the text so far (lookup), nobody (off), or with a drafter "
+        "whichever promises more (auto; the default)",
     )
     group.add_argument(
         "--width",
@@ -153,7 +161,7 @@ def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
         "--breaker",
         type=breaker,
         metavar="A/N/M",
-        help="decode plainly for M steps whenever less than a share A of N proposals is accepted, such as 0.60/32/64",
+        help="decode plainly for M steps after less than a share A of N proposals was accepted, such as 0.60/32/64",
     )
     group.add_argument(
         "--draft-vocab",
@@ -165,12 +173,13 @@ def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
         "--accept",
         choices=("token", "match", "block"),
         default="token",
-        help="how proposals are judged: one by one, by a draw from the target, or jointly (default: token)",
+        help="rule of acceptance: token judges proposals one by one, match compares them with draws from the target, "
+        "block judges them jointly (default: token)",
     )
 
 
 def add_sampling_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds the sampling policy; flags that are not given keep the defaults of `ds4py.Sampling`."""
+    """Adds the flags of the sampling policy. Flags that are not given keep the defaults of `ds4py.Sampling`."""
     group = parser.add_argument_group("sampling")
 
     def add(flag: str, name: str, kind: Any, text: str, metavar: str = "X") -> None:
@@ -202,7 +211,7 @@ def chosen_width(args: argparse.Namespace) -> "int | str":
 
 
 def drafting_arguments(args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of `Session.generate` that these flags stand for."""
+    """Returns the arguments of `Session.generate` that the flags of speculative decoding stand for."""
     from ds4py.speculative.draft_length import Breaker, as_width
 
     policy = as_width(chosen_width(args))
@@ -222,5 +231,5 @@ def add_output_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def sampling_arguments(args: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
-    """The flags among `names` that were given; the others keep the defaults of `ds4py.Sampling`."""
+    """Returns those of the flags `names` that were given. The others keep the defaults of `ds4py.Sampling`."""
     return {name: getattr(args, name) for name in names if getattr(args, name) is not None}

@@ -1,4 +1,4 @@
-"""`ds4py perplexity`: how well a model predicts a text."""
+"""Defines `ds4py perplexity`, which measures how well a model predicts a text."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_CONTEXT = 512
 ROWS = 64
-"""Rows of logits held at once."""
+"""Rows of logits that are evaluated and held at once."""
 
 DESCRIPTION = """\
 Scores every token of a text once: the mean negative log likelihood a token (in nats), its exponential (perplexity),
@@ -28,7 +28,7 @@ vocabulary's begin-of-sequence token where it has one; where it has none, the te
 
 
 class Window(NamedTuple):
-    """Tokens of the text [begin, end) that are run together; those from `scored` on are scored."""
+    """A span of tokens [begin, end) of the text that is evaluated at once. Tokens from `scored` on are scored."""
 
     begin: int
     scored: int
@@ -50,7 +50,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Scores and prints; returns the exit code."""
+    """Scores a text, prints the result, and returns the exit code."""
     text = read_text(args.file)
     with open_engine(args, args.model) as engine:
         bos, tokens = encode(engine, text)
@@ -71,7 +71,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def encode(engine: "Engine", text: str) -> tuple[list[int], list[int]]:
-    """The begin-of-sequence token as a list (empty where there is none), and the text's tokens without it."""
+    """Returns the begin-of-sequence token as a list, and the tokens of the text without it.
+
+    The list is empty if the vocabulary has no such token. Raises UsageError for a text of fewer than two tokens.
+    """
     tokenizer = engine.tokenizer
     bos = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
     tokens = tokenizer.encode(text, add_bos=False, parse_special=False)
@@ -81,7 +84,10 @@ def encode(engine: "Engine", text: str) -> tuple[list[int], list[int]]:
 
 
 def windows(count: int, width: int, stride: int, *, first: int) -> list[Window]:
-    """Covers tokens [first, count) with windows of at most `width` tokens, `stride` apart, each token scored once."""
+    """Covers tokens [first, count) with windows of at most `width` tokens that begin `stride` tokens apart.
+
+    Every token is scored in one window. Raises UsageError if such windows would leave tokens out.
+    """
     if width < 1 + first or stride > width - first:
         raise UsageError(f"windows of {width} tokens cannot be {stride} apart: give a smaller --stride or a larger -c")
     plan = [Window(0, first, min(width, count))]
@@ -92,7 +98,7 @@ def windows(count: int, width: int, stride: int, *, first: int) -> list[Window]:
 
 
 def score(session: "Session", bos: list[int], tokens: list[int], window: Window) -> float:
-    """Negative log likelihood of the window's scored tokens, in nats, on a session that is emptied first."""
+    """Returns the negative log likelihood of a window's scored tokens, in nats. It rewinds the session first."""
     # Row i of the run predicts token i + 1, so the last token need not be run.
     run_tokens = bos + tokens[window.begin : window.end - 1]
     targets = tokens[window.scored : window.end]
@@ -107,7 +113,7 @@ def score(session: "Session", bos: list[int], tokens: list[int], window: Window)
 
 
 def negative_log_likelihood(logits: "NDArray[np.float32]", targets: list[int]) -> float:
-    """Sum over rows of log(sum(exp(logits))) - logits[target]; `logits` [n, vocab], in nats."""
+    """Returns the sum over rows of log(sum(exp(logits))) - logits[target], in nats; `logits` is [n, vocab]."""
     import numpy as np
 
     top = logits.max(axis=1, keepdims=True)
@@ -116,7 +122,7 @@ def negative_log_likelihood(logits: "NDArray[np.float32]", targets: list[int]) -
 
 
 def summary(total: float, tokens: int, text_bytes: int) -> dict[str, float]:
-    """The object that `--json` prints."""
+    """Builds the object that `--json` prints."""
     mean = total / tokens
     return {
         "tokens": tokens,
@@ -128,7 +134,7 @@ def summary(total: float, tokens: int, text_bytes: int) -> dict[str, float]:
 
 
 def show(args: argparse.Namespace, found: dict[str, float]) -> None:
-    """Prints the result."""
+    """Prints the result as JSON or as text."""
     if args.json:
         print(json.dumps(found))
         return

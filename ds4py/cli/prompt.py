@@ -1,4 +1,4 @@
-"""What a generation begins with and how long it may get: the flags, and the prompt as the engine takes it."""
+"""Defines the flags of the prompt and of the length, and reads the prompt that they name."""
 
 import argparse
 import sys
@@ -15,7 +15,7 @@ DEFAULT_MAX_TOKENS = 256
 
 
 def add_prompt_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds the ways to give a prompt."""
+    """Adds the flags that give a prompt."""
     group = parser.add_argument_group("prompt")
     sources = group.add_mutually_exclusive_group()
     sources.add_argument("-p", "--prompt", metavar="TEXT")
@@ -30,7 +30,7 @@ def add_prompt_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_length_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds what ends the text."""
+    """Adds the flags that end the text."""
     group = parser.add_argument_group("length")
     group.add_argument(
         "-n",
@@ -38,7 +38,7 @@ def add_length_flags(parser: argparse.ArgumentParser) -> None:
         type=number(int, -1),
         default=DEFAULT_MAX_TOKENS,
         metavar="N",
-        help=f"tokens at most (default: {DEFAULT_MAX_TOKENS}; -1: until the end token or a full context)",
+        help=f"most tokens to generate (default: {DEFAULT_MAX_TOKENS}; -1: until the end token or a full context)",
     )
     group.add_argument(
         "--stop", action="append", default=[], metavar="TEXT", help="end before this text (may be repeated)"
@@ -46,7 +46,7 @@ def add_length_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def check_chat_flags(args: argparse.Namespace) -> None:
-    """Raises UsageError for flags that need another one."""
+    """Raises UsageError for flags that need another flag."""
     if args.chat and args.prompt_ids is not None:
         raise UsageError("--chat lays out text: give -p, -f or standard input instead of --prompt-ids")
     for flag, given in (("--system", args.system), ("--think/--no-think", args.think), ("--effort", args.effort)):
@@ -57,12 +57,15 @@ def check_chat_flags(args: argparse.Namespace) -> None:
 
 
 def token_limit(args: argparse.Namespace) -> int | None:
-    """`max_tokens` as the engine takes it: None is no limit."""
+    """Returns `--max-tokens` as the engine takes it, with None for no limit."""
     return None if args.max_tokens < 0 else int(args.max_tokens)
 
 
 def prompt_text(args: argparse.Namespace) -> str | None:
-    """The prompt's text, or None where ids were given. Raises UsageError where there is none or its flags clash."""
+    """Returns the text of the prompt, or None if token ids were given.
+
+    Raises UsageError if there is no prompt, if it is empty, or if its flags contradict each other.
+    """
     check_chat_flags(args)
     if args.prompt_ids is not None:
         return None
@@ -80,7 +83,7 @@ def prompt_text(args: argparse.Namespace) -> str | None:
 
 
 def encode(args: argparse.Namespace, engine: "Engine", text: str | None) -> list[int]:
-    """The prompt's ids; `text` is what `prompt_text` gave."""
+    """Returns the token ids of the prompt; `text` is the result of `prompt_text`."""
     if text is None:
         ids: list[int] = args.prompt_ids
         return ids

@@ -1,4 +1,4 @@
-"""`ds4py replay`: whether speculative decoding gives what the target says."""
+"""Defines `ds4py replay`, which checks speculative decoding against the target alone."""
 
 import argparse
 import json
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Generates greedily with a drafter, then runs the same tokens through the target alone, one row at a time, and prints
     nspec             tokens that were generated
-    max_chunk         most of them in one cycle
-    worst_argmax_gap  how far a token's logit lies below the largest of its row, at worst; 0 where each is the arg max
-    at                index of the token where that is, -1 for none
+    max_chunk         the most of them in one cycle
+    worst_argmax_gap  the greatest difference of a row's largest logit and its token's; 0 if all are arg maxima
+    at                index of the token with that gap, -1 for none
 and whether plain greedy decoding gives the same text. Kernels that compute a row differently alone than among others
-can turn near ties, so a small gap need not be a mistake. The exit code is 1 where the gap is above --tolerance."""
+can turn near ties, so a small gap need not be an error. The exit code is 1 if the gap is above --tolerance."""
 
 
 class Row(NamedTuple):
-    """What the target alone says where a token was generated."""
+    """The logits of the target alone at a generated token, as two differences."""
 
     gap: float
     """The largest logit minus the token's."""
@@ -58,7 +58,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Generates, replays and prints; returns the exit code."""
+    """Generates, replays, prints the comparison, and returns the exit code."""
     text = prompt_text(args)
     with open_engine(args, args.model, args.drafter) as engine:
         note_width(args, engine)
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 def generate(
     args: argparse.Namespace, session: "Session", prompt: Sequence[int], **drafting: Any
 ) -> list[tuple[int, ...]]:
-    """The tokens of each cycle of greedy decoding, on a session that is emptied first."""
+    """Returns the tokens of each cycle of greedy decoding. It rewinds the session first."""
     import ds4py
 
     greedy = ds4py.Sampling(temperature=0)
@@ -91,7 +91,10 @@ def generate(
 
 
 def replay(args: argparse.Namespace, session: "Session", prompt: Sequence[int], tokens: Sequence[int]) -> list[Row]:
-    """The rows that the target alone gives for `tokens`, and the one after them (whose token is taken to be right)."""
+    """Returns a row for each of `tokens` and one for the token after them, from the target alone.
+
+    The gap of the last row is 0, because no token was generated there.
+    """
     import numpy as np
 
     session.rewind(0)
@@ -109,13 +112,16 @@ def replay(args: argparse.Namespace, session: "Session", prompt: Sequence[int], 
 
 
 def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
-    """Index of the first token in which two texts differ, or None; where one ends before the other, its length."""
+    """Returns the index of the first token in which two texts differ, or None if they are equal.
+
+    If one text is a prefix of the other, the index is its length.
+    """
     same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     return None if same == len(a) == len(b) else same
 
 
 def summary(chunks: Sequence[Sequence[int]], rows: Sequence[Row], divergence: int | None) -> Json:
-    """The object that `--json` prints, but for the ids and the statistics."""
+    """Builds the object that `--json` prints, without token ids and statistics."""
     worst = max(range(len(rows)), key=lambda i: rows[i].gap)
     return {
         "nspec": len(rows) - 1,
@@ -129,7 +135,7 @@ def summary(chunks: Sequence[Sequence[int]], rows: Sequence[Row], divergence: in
 
 
 def show(found: Json) -> None:
-    """Prints the result."""
+    """Prints the comparison as text."""
     print("nspec={nspec} max_chunk={max_chunk} worst_argmax_gap={worst_argmax_gap:.6f} at={at}".format(**found))
     if found["same_as_plain"]:
         print("plain greedy decoding gives the same tokens")

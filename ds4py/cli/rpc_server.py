@@ -1,4 +1,4 @@
-"""`ds4py rpc-server`: offers a device of this machine to another process or machine."""
+"""Defines `ds4py rpc-server`, which lends a device of this machine to other processes and machines."""
 
 import argparse
 import ipaddress
@@ -10,11 +10,11 @@ from ds4py.cli.options import add_command
 from ds4py.console import exits, number
 
 DESCRIPTION = """\
-Serves a device of this machine by ggml's RPC protocol; elsewhere it is --device rpc:HOST:PORT. One process is served
-at a time, and whoever comes later waits. Ctrl-C ends it.
+Serves a device of this machine by ggml's RPC protocol. Clients use it with --device rpc:HOST:PORT. It serves one
+process at a time, and later ones wait. Ctrl-C ends it.
 
-The protocol is neither encrypted nor authenticated: whoever reaches the port can read and write the device's memory.
-Keep it on this machine, which is the default, or inside a network that you trust, such as an SSH tunnel."""
+The protocol is neither encrypted nor authenticated: everybody who reaches the port can read and write the device's
+memory. Keep it on this machine, which is the default, or inside a network that you trust, such as an SSH tunnel."""
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -22,7 +22,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     parser = add_command(commands, "rpc-server", run, help="serve a device to another machine", description=DESCRIPTION)
     parser.add_argument("-H", "--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
     parser.add_argument("-p", "--port", type=number(int, 1, 65535), default=50052, metavar="N", help="default: 50052")
-    parser.add_argument("-d", "--device", default="auto", help="what is served: auto, cpu, or a device's name")
+    parser.add_argument("-d", "--device", default="auto", help="the device to serve: auto, cpu, or a device's name")
     parser.add_argument(
         "-t", "--threads", type=number(int, 1), metavar="N", help="CPU threads (default: the cores of this process)"
     )
@@ -30,13 +30,13 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves until it is stopped or the address cannot be had."""
+    """Serves until it is stopped. Raises BackendError if the address cannot be used."""
     from ds4py import _native
 
     if not is_loopback(args.host):
         note(args, f"WARNING: whoever reaches {args.host}:{args.port} can use this device and read what is on it")
     note(args, f"serving {args.device}; elsewhere: --device rpc:{args.host}:{args.port}")
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # the server is native code that never asks Python
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # native code serves and never runs Python's handler
     try:
         _native.serve_rpc(f"{args.host}:{args.port}", args.device, args.threads or _native.default_threads())
     finally:
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Tells whether only this machine can reach an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

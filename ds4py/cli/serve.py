@@ -1,4 +1,4 @@
-"""`ds4py serve`: answers HTTP requests in the forms of OpenAI's and Anthropic's APIs."""
+"""Defines `ds4py serve`, the HTTP server with the APIs of OpenAI and Anthropic."""
 
 import argparse
 import logging
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Serves one model over HTTP: /v1/chat/completions, /v1/completions and /v1/responses as OpenAI's clients expect them,
 /v1/messages as Anthropic's do, /v1/models, /health and /metrics. It listens at once, and answers with 503 until the
-model is loaded. Ctrl-C cancels the running answers and ends it. Needs the extra: pip install 'ds4py[server]'."""
+model is loaded. Ctrl-C cancels the running answers and ends the server. It needs the extra
+`server`: pip install 'ds4py[server]'."""
 
 KEY_VARIABLE = "DS4PY_API_KEY"
 SESSIONS = 4
@@ -37,7 +38,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def add_address_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds where it listens, and whom it lets in."""
+    """Adds the flags of the address and of access."""
     group = parser.add_argument_group("address")
     group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     group.add_argument("--port", type=number(int, 0, 65535), default=8080, metavar="N", help="default: 8080; 0: any")
@@ -45,7 +46,7 @@ def add_address_flags(parser: argparse.ArgumentParser) -> None:
         "--api-key",
         type=key,
         metavar="KEY",
-        help=f"what requests must bring (default: ${KEY_VARIABLE}; without it, nothing)",
+        help=f"key that requests must have (default: ${KEY_VARIABLE}; without it, none)",
     )
     group.add_argument(
         "--alias",
@@ -64,14 +65,17 @@ def add_address_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def key(text: str) -> str:
-    """A key for `--api-key`; an empty one, of a shell variable that is not set perhaps, would let everybody in."""
+    """Parses `--api-key`.
+
+    Raises ArgumentTypeError for an empty key, which may come from an unset shell variable and would let everybody in.
+    """
     if not text:
         raise argparse.ArgumentTypeError("the key is empty; leave the flag out where no key is wanted")
     return text
 
 
 def add_limit_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds what bounds its work and its memory."""
+    """Adds the flags that bound work and memory."""
     group = parser.add_argument_group("limits")
 
     def add(flag: str, low: int, default: int, text: str) -> None:
@@ -88,24 +92,26 @@ def add_limit_flags(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"conversations whose state is kept in memory (default: {SESSIONS}, and at least as many as --parallel)",
     )
-    group.add_argument("--cache-dir", metavar="DIR", help="keep the state of others on disk (default: nowhere)")
+    group.add_argument(
+        "--cache-dir", metavar="DIR", help="keep the state of further conversations on disk (default: nowhere)"
+    )
     group.add_argument(
         "--cache-size",
         type=number(float, 0),
         default=CACHE_GIB,
         metavar="GIB",
-        help=f"the most that --cache-dir may take; what was not used for longest goes (default: {CACHE_GIB})",
+        help=f"most GiB in --cache-dir; the least recently used state is removed (default: {CACHE_GIB})",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves until it is stopped; returns the exit code."""
+    """Serves until it is stopped, and returns the exit code."""
     serve = require_server()
     logging.basicConfig(
         level=logging.WARNING if args.quiet else logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of clients that hang up while they are written to
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it would warn of clients that hang up during an answer
     sessions = args.sessions or max(SESSIONS, args.parallel)
     if sessions < args.parallel:
         raise exits.UsageError(f"--sessions {sessions} is less than --parallel {args.parallel}")
@@ -132,7 +138,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check_paths(args: argparse.Namespace) -> None:
-    """Raises OSError or RequestError for what is not there, or cannot be written, before anything listens."""
+    """Raises OSError or RequestError for paths that cannot be read or written, before the server listens."""
     from ds4py.prefix_cache import prepared_folder
 
     for file in (args.model, args.drafter):
@@ -143,7 +149,7 @@ def check_paths(args: argparse.Namespace) -> None:
 
 
 def require_server() -> "Callable[..., None]":
-    """The function that serves. Raises UsageError where the extra is not installed."""
+    """Returns the function that serves. Raises UsageError if the extra `server` is not installed."""
     try:
         from ds4py.server.run import serve
     except ModuleNotFoundError as error:
@@ -154,7 +160,7 @@ def require_server() -> "Callable[..., None]":
 
 
 def options(args: argparse.Namespace) -> "Options":
-    """The server's options."""
+    """Builds the options of the server from the flags."""
     from ds4py.server import Options
 
     return Options(

@@ -1,4 +1,4 @@
-"""What the command line says about drafting."""
+"""Formats what the command line says about speculative decoding."""
 
 import argparse
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ def known_costs(args: argparse.Namespace, engine: "Engine") -> str:
 
 
 def note_speculation(args: argparse.Namespace, found: "Speculation") -> None:
-    """Lines about what drafting did; none where nobody drafted, or nothing was generated."""
+    """Prints the statistics of drafting. Prints nothing if nobody drafted or nothing was generated."""
     if found.drafter == "off" or not found.cycles:
         return
     note(
@@ -62,11 +62,11 @@ def note_speculation(args: argparse.Namespace, found: "Speculation") -> None:
 
 
 def show_drafters(found: "Speculation") -> str:
-    """Such as ` (dspark 5, lookup 9)`, where there are two."""
+    """Formats the cycles of each drafter, such as ` (dspark 5, lookup 9)`. The text is empty for one drafter."""
     parts = ", ".join(f"{name} {count}" for name, count in found.drafters.items())
     return f" ({parts})" if parts and "+" in found.drafter else ""
 
 
 def show_histogram(counts: Iterable[int]) -> str:
-    """Such as `0:1 5:42`, without what never occurred."""
+    """Formats counts by value, such as `0:1 5:42`. Values with a count of 0 are left out."""
     return " ".join(f"{value}:{count}" for value, count in enumerate(counts) if count) or "none"

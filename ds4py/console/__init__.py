@@ -1,4 +1,4 @@
-"""What the command lines `ds4py` and `deepseek4-quantize` share: flags, exit codes, progress bars and tables."""
+"""Holds what the programs `ds4py` and `deepseek4-quantize` share: flags, exit codes, progress bars, tables."""
 
 from ds4py.console import exits
 from ds4py.console.arguments import Parser, PrintVersion, number

@@ -1,4 +1,4 @@
-"""An argument parser whose errors are one line, and the numbers that its flags take."""
+"""Defines an argument parser with errors of one line, and parsers for numbers in flags."""
 
 import argparse
 import math
@@ -11,7 +11,7 @@ Number = TypeVar("Number", int, float)
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, and which takes no abbreviated flags."""
+    """An argument parser that reports errors in one line and accepts no abbreviated flags."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(allow_abbrev=False, **kwargs)
@@ -22,13 +22,13 @@ class Parser(argparse.ArgumentParser):
 
 
 class PrintVersion(argparse.Action):
-    """The action of `--version`: prints the version and exits."""
+    """The action of `--version`."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(nargs=0, help="print the version and leave", **kwargs)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Prints `ds4py VERSION (COMMIT)`."""
+        """Prints `ds4py VERSION (COMMIT)` and ends the program."""
         import ds4py
 
         print(f"ds4py {ds4py.__version__} ({ds4py.__commit__})")
@@ -38,7 +38,7 @@ class PrintVersion(argparse.Action):
 def number(
     kind: Callable[[str], Number], low: float | None = None, high: float | None = None
 ) -> Callable[[str], Number]:
-    """Returns a converter for argparse's `type=`: to a finite number of `kind` in [low, high]; None is no limit."""
+    """Returns a parser for `type=` that accepts finite numbers of `kind` in [low, high]."""
 
     def convert(text: str) -> Number:
         try:
@@ -54,7 +54,7 @@ def number(
 
 
 def limits(low: float | None, high: float | None) -> str:
-    """Describes a range in words; None is no limit."""
+    """Describes a range in words. None means no limit."""
     if low is None:
         return "a finite number"
     return f"{low} or more" if high is None else f"between {low} and {high}"

@@ -1,4 +1,4 @@
-"""Runs a command so that each failure is one line on standard error and has its exit code."""
+"""Runs a command, and turns each failure into one line on standard error and an exit code."""
 
 import sys
 from collections.abc import Callable
@@ -7,11 +7,9 @@ from ds4py.console import exits
 
 
 def guarded(program: str, command: Callable[[], int], *, interrupted: str = "") -> int:
-    """Runs a command and returns its exit code; a failure is one line on standard error.
+    """Runs `command` and returns its exit code.
 
-    Args:
-        program: the name that begins the line.
-        interrupted: a line for Ctrl-C; none where it is empty.
+    A failure is one line on standard error. After Ctrl-C the line is `interrupted`, or nothing if that is empty.
     """
     exits.prepare_streams()
     try:
@@ -32,7 +30,7 @@ def guarded(program: str, command: Callable[[], int], *, interrupted: str = "") 
 
 
 def describe_failure(error: Exception) -> str:
-    """Returns the message of a failure as one line."""
+    """Describes a failure in one line."""
     if isinstance(error, OSError) and error.strerror is not None:
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
@@ -41,7 +39,7 @@ def describe_failure(error: Exception) -> str:
 
 
 def exit_code(error: Exception) -> int:
-    """Returns the exit code of a failure; an exception that ds4py does not raise on purpose is raised again."""
+    """Returns the exit code of a failure. Raises `error` again if it is no exception of this project."""
     from ds4py import errors
 
     codes: list[tuple[type[Exception], int]] = [

@@ -1,4 +1,4 @@
-"""Progress bars on standard error; they appear only on a terminal, and only for work that takes a while."""
+"""Shows progress bars on standard error, on a terminal only, and only for work that takes a while."""
 
 import sys
 import time
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 PATIENCE = 0.5
-"""The seconds of work before a bar appears."""
+"""Seconds of work before a bar appears."""
 
 
 class Bar:
-    """A progress bar as a context manager: `update` draws it, and leaving the context removes it."""
+    """A progress bar as a context manager. `update(done, total)` draws it, and leaving the context removes it."""
 
     def __init__(self, label: str, *, quiet: bool = False) -> None:
         self._label = label
@@ -32,14 +32,14 @@ class Bar:
         self.close()
 
     def close(self) -> None:
-        """Removes the bar for good; a second call does nothing."""
+        """Removes the bar from the screen for good. Further calls do nothing."""
         self._enabled = False
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
 
     def update(self, done: float, total: float = 1.0) -> None:
-        """Shows that `done` of `total` is done; both are in the same unit, whichever it is."""
+        """Shows that `done` of `total` is done, in any unit."""
         if not self._enabled or time.monotonic() - self._started < PATIENCE:
             return
         if self._progress is None:

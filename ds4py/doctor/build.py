@@ -1,4 +1,4 @@
-"""What this installation was built with, and what of it is there now."""
+"""Describes the backends of this installation, and the devices that they find."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from ds4py import _native
 
-NAMES = {
+BACKEND_NAMES = {
     "CUDA": "cuda",
     "ROCm": "hip",
     "MTL": "metal",
@@ -17,7 +17,7 @@ NAMES = {
     "RPC": "rpc",
     "CPU": "cpu",
 }
-"""Our names of ggml's backends."""
+"""The names that ds4py gives ggml's backends."""
 
 
 class Device(TypedDict):
@@ -34,7 +34,13 @@ class Device(TypedDict):
 
 @dataclass(frozen=True)
 class Build:
-    """Backends by our names: those whose code is here, and those that are loaded, with their features and devices."""
+    """The backends of an installation, under the names that ds4py gives them.
+
+    Attributes:
+        present: backends whose library is installed.
+        features: the features of each backend that is loaded.
+        devices: the devices of each backend that is loaded.
+    """
 
     present: frozenset[str]
     features: dict[str, dict[str, str]]
@@ -42,19 +48,19 @@ class Build:
 
     @property
     def loaded(self) -> frozenset[str]:
-        """Backends that registered, those without a device too."""
+        """Backends that are loaded, with or without a device."""
         return frozenset(self.features)
 
     @classmethod
     def here(cls) -> Build:
-        """This installation."""
+        """Describes this installation."""
         found = _native.backends()
-        features = {NAMES[each["name"]]: each["features"] for each in found if each["name"] in NAMES}
-        devices = {NAMES[each["name"]]: each["devices"] for each in found if each["name"] in NAMES}
-        return cls(frozenset(features) | libraries(Path(_native.__file__).parent / "lib"), features, devices)
+        features = {BACKEND_NAMES[each["name"]]: each["features"] for each in found if each["name"] in BACKEND_NAMES}
+        devices = {BACKEND_NAMES[each["name"]]: each["devices"] for each in found if each["name"] in BACKEND_NAMES}
+        return cls(frozenset(features) | backend_libraries(Path(_native.__file__).parent / "lib"), features, devices)
 
 
-def libraries(folder: Path) -> frozenset[str]:
-    """Backends whose library lies in a folder, whether or not it could be loaded."""
+def backend_libraries(folder: Path) -> frozenset[str]:
+    """Returns the backends whose library lies in a folder, whether or not it can be loaded."""
     known = {"cuda", "hip", "metal", "vulkan", "rpc"}
     return frozenset(name for name in known if any(folder.glob(f"*ggml-{name}.*")))

@@ -1,4 +1,4 @@
-"""What is missing on a machine, and what to do about it."""
+"""Finds what is missing on a machine, and says how to fix it."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from ds4py.doctor.machine import STRIX_HALO, Gpu, Machine
 REBUILD = 'CMAKE_ARGS="{flags}" pip install --force-reinstall --no-deps .'
 GIB = 1 << 30
 ENOUGH_OF_MEMORY = 0.75
-"""Share of an APU's memory that its GPU should be able to use; the kernel's default is half."""
+"""Share of an APU's memory that its GPU should be able to use. The kernel's default is half."""
 LITTLE_MEMORY = 2 * GIB
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that keeps a backend, or everything, from being used or from being used well."""
+    """A problem that keeps a backend from being used, or from being used well."""
 
     backend: str
-    """Whose; `cpu` concerns everything."""
+    """The backend that has the problem. A problem of `cpu` concerns everything."""
     found: str
     fix: str
     blocks: bool = True
-    """Whether the backend cannot be used; else it can, but less well."""
+    """Whether the backend cannot be used at all. If not, it can be used, but less well."""
 
 
-def examine(machine: Machine, build: Build) -> list[Finding]:
-    """Everything that is missing."""
+def find_problems(machine: Machine, build: Build) -> list[Finding]:
+    """Returns all problems of a machine with a build."""
     found = [*nvidia(machine, build), *amd(machine, build), *vulkan(machine, build)]
-    return [*found, *unseen(machine, build, found), *memory(machine)]
+    return [*found, *undetected_cards(machine, build, found), *memory(machine)]
 
 
-def unseen(machine: Machine, build: Build, found: list[Finding]) -> list[Finding]:
-    """Backends that lack nothing we know of, and yet found none of the cards that are there."""
+def undetected_cards(machine: Machine, build: Build, found: list[Finding]) -> list[Finding]:
+    """Reports backends that found no device although a card is there and nothing known is missing."""
     blocked = {each.backend for each in found if each.blocks}
     reasons = {
         "cuda": (
@@ -50,7 +50,7 @@ def unseen(machine: Machine, build: Build, found: list[Finding]) -> list[Finding
 
 
 def nvidia(machine: Machine, build: Build) -> list[Finding]:
-    """CUDA: the card, its driver, the driver's library, a build that has it."""
+    """Checks CUDA: the card, its driver, the driver's library, and whether the build has CUDA."""
     cards, driver = machine.gpus_of("NVIDIA"), machine.nvidia_driver
     found = []
     if cards and driver is None:
@@ -84,7 +84,7 @@ def nvidia(machine: Machine, build: Build) -> list[Finding]:
 
 
 def amd(machine: Machine, build: Build) -> list[Finding]:
-    """HIP: the kernel driver's device, permissions, ROCm's library, a build that has it; how much memory there is."""
+    """Checks HIP: the kernel driver, permissions, ROCm's library, the build, and the memory that the GPU may use."""
     cards = machine.gpus_of("AMD")
     if not cards:
         return []
@@ -103,7 +103,7 @@ def amd(machine: Machine, build: Build) -> list[Finding]:
 
 
 def _amd_devices(machine: Machine, card: Gpu) -> list[Finding]:
-    """The device files that ROCm opens."""
+    """Checks the device files that ROCm opens."""
     if not machine.exists("dev/kfd"):
         driver = f"the kernel driver of the GPU is '{card.driver}'" if card.driver else "the GPU has no kernel driver"
         fix = "load it: modprobe amdgpu (a kernel with HSA_AMD); in a container: --device /dev/kfd --device /dev/dri"
@@ -116,7 +116,7 @@ def _amd_devices(machine: Machine, card: Gpu) -> list[Finding]:
 
 
 def _shared_memory(machine: Machine, card: Gpu) -> list[Finding]:
-    """Of a GPU that shares the processor's memory: how much of it the kernel lets it use."""
+    """Checks how much memory the kernel lets a GPU use that shares the memory of the processor."""
     total = machine.memory_total
     if card.device != STRIX_HALO or total is None or card.gtt_bytes is None:
         return []
@@ -137,7 +137,7 @@ def _shared_memory(machine: Machine, card: Gpu) -> list[Finding]:
 
 
 def vulkan(machine: Machine, build: Build) -> list[Finding]:
-    """Vulkan: the loader and a driver."""
+    """Checks Vulkan: the loader and a driver."""
     if "vulkan" not in build.present or machine.platform != "linux":
         return []
     found = []
@@ -152,7 +152,7 @@ def vulkan(machine: Machine, build: Build) -> list[Finding]:
 
 
 def memory(machine: Machine) -> list[Finding]:
-    """Too little of it for any model that is not a toy."""
+    """Reports a machine whose free memory is too small for real models."""
     available = machine.memory_available
     if available >= LITTLE_MEMORY:
         return []
@@ -161,7 +161,7 @@ def memory(machine: Machine) -> list[Finding]:
 
 
 def missing_device(device: str, machine: Machine, build: Build, findings: list[Finding]) -> Finding:
-    """Why a device that was asked for is not here: what was found of its backend, or how it is had."""
+    """Explains why a requested device is not here: a problem of its backend, or how to get the backend."""
     from ds4py.runtime.backend_status import backend_of
 
     backend = "hip" if device.lower().startswith("hip") else backend_of(device)

@@ -1,4 +1,4 @@
-"""What a machine has: its GPUs, their drivers and libraries, its memory. Everything is read below a root folder."""
+"""Describes a machine: its GPUs, their drivers and libraries, its memory. All files are read below a root folder."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine as seen below `root`, by a user with these ids."""
+    """A machine as a user with these ids sees it below the folder `root`."""
 
     root: Path = Path("/")
     platform: str = sys.platform
@@ -57,24 +57,24 @@ class Machine:
     )
 
     def text(self, path: str | Path) -> str | None:
-        """The stripped text of a file; None where it cannot be read."""
+        """Returns the text of a file without white space around it, or None if it cannot be read."""
         try:
             return (self.root / path).read_text(errors="replace").strip()
         except OSError:
             return None
 
     def number(self, path: str | Path) -> int | None:
-        """The whole number in a file."""
+        """Returns the whole number that a file holds, or None."""
         text = self.text(path)
         return int(text) if text and text.isdigit() else None
 
     @cached_property
     def gpus(self) -> list[Gpu]:
-        """By address. Cards that only show a console of a virtual machine have vendors we do not know."""
+        """The GPUs of known vendors, ordered by address. Console cards of virtual machines have other vendors."""
         return [gpu for folder in sorted(self.root.glob("sys/bus/pci/devices/*")) if (gpu := self._gpu(folder))]
 
     def gpus_of(self, vendor: str) -> list[Gpu]:
-        """Those of one vendor."""
+        """Returns the GPUs of one vendor."""
         return [gpu for gpu in self.gpus if gpu.vendor == vendor]
 
     def _gpu(self, folder: Path) -> Gpu | None:
@@ -94,26 +94,26 @@ class Machine:
 
     @cached_property
     def nvidia_driver(self) -> str | None:
-        """The version of NVIDIA's kernel driver; None where it is not loaded."""
+        """The version of NVIDIA's kernel driver, or None if it is not loaded."""
         found = re.search(r"(?:Kernel Module|for \S+)\s+(\d+\.\S+)", self.text("proc/driver/nvidia/version") or "")
         return found[1] if found else None
 
     @cached_property
     def amd_target(self) -> str | None:
-        """What the first AMD GPU's code is compiled for, such as gfx1151."""
+        """The compilation target of the first AMD GPU, such as gfx1151, or None."""
         for properties in sorted(self.root.glob("sys/class/kfd/kfd/topology/nodes/*/properties")):
             found = re.search(r"^gfx_target_version (\d+)$", self.text(properties) or "", re.MULTILINE)
             if found and int(found[1]):
-                version = int(found[1])  # 110501: 11.5.1, the last two in base 16
+                version = int(found[1])  # 110501 means 11.5.1; the last two are written in base 16
                 return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
         return None
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Tells whether a file exists."""
         return (self.root / path).exists()
 
     def may_use(self, path: str) -> bool:
-        """Whether this user may read and write a file."""
+        """Tells whether this user may read and write a file."""
         try:
             status = (self.root / path).stat()
         except OSError:
@@ -125,7 +125,7 @@ class Machine:
         return mode >> shift & 6 == 6
 
     def group_of(self, path: str) -> str:
-        """The name of a file's group, or its number."""
+        """Returns the name of a file's group, or its number if the group has no name."""
         gid = str((self.root / path).stat().st_gid)
         for line in (self.text("etc/group") or "").splitlines():
             fields = line.split(":")
@@ -134,7 +134,7 @@ class Machine:
         return gid
 
     def has_library(self, name: str) -> bool:
-        """Whether a shared library lies where the linker looks; `name` may have a `*`."""
+        """Tells whether the linker finds a shared library. `name` may contain a `*`."""
         return any(any(folder.glob(name)) for folder in self._library_folders())
 
     def _library_folders(self) -> Iterator[Path]:
@@ -148,7 +148,7 @@ class Machine:
 
     @cached_property
     def vulkan_drivers(self) -> list[str]:
-        """The names of Vulkan's driver descriptions."""
+        """The names of the Vulkan driver descriptions."""
         folders = ("usr/share/vulkan/icd.d", "etc/vulkan/icd.d", "usr/local/share/vulkan/icd.d")
         found = [path.stem for folder in folders for path in sorted((self.root / folder).glob("*.json"))]
         if self.root == Path("/"):
@@ -158,11 +158,11 @@ class Machine:
 
     @cached_property
     def memory_total(self) -> int | None:
-        """Bytes of memory; None where /proc does not say."""
+        """The memory in bytes, or None if /proc does not tell."""
         found = re.search(r"^MemTotal:\s+(\d+) kB", self.text("proc/meminfo") or "", re.MULTILINE)
         return int(found[1]) * 1024 if found else None
 
     @cached_property
     def memory_available(self) -> int:
-        """Bytes that can be taken, as far as the system and the control groups say."""
+        """The bytes that this process can still take by the system and its control groups."""
         return int(_native.available_memory(str(self.root)))

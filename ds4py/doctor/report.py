@@ -1,4 +1,4 @@
-"""Everything that `ds4py doctor` says, as data."""
+"""Gathers everything that `ds4py doctor` reports, as data."""
 
 from __future__ import annotations
 
@@ -8,105 +8,105 @@ from dataclasses import dataclass, field
 
 from ds4py import _native, data
 from ds4py.doctor.build import Build, Device
-from ds4py.doctor.capture import Capture, captures, compute_capability
-from ds4py.doctor.findings import Finding, examine, missing_device
+from ds4py.doctor.cuda_graphs import GraphCapture, compute_capability, predict_captures
+from ds4py.doctor.device_check import DeviceCheck, check_device
+from ds4py.doctor.findings import Finding, find_problems, missing_device
 from ds4py.doctor.machine import Machine
-from ds4py.doctor.model import Room, experts_of, room_for
-from ds4py.doctor.trial import Trial, try_device
+from ds4py.doctor.model_fit import ModelFit, check_fit, experts_of
 from ds4py.json_types import Json
 from ds4py.runtime.backend_status import GGML, ON_HOST, OPS, BackendStatus, backend_status
 
 
 @dataclass(frozen=True)
 class DeviceReport:
-    """One device: what it is, what computes there and how far that is proven, and what came of trying it."""
+    """The report on one device: what it is, the backend status of each op, and the result of its check."""
 
     device: Device
     backend: str
     driver: str | None
     ops: dict[str, str]
-    trial: Trial | None
-    capture: list[Capture] = field(default_factory=list)
+    check: DeviceCheck | None
+    cuda_graphs: list[GraphCapture] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Report:
-    """The whole."""
+class DoctorReport:
+    """The report on a machine, its devices and a model."""
 
-    asked: str
+    requested: str
     kernels: list[str]
     devices: list[DeviceReport]
     findings: list[Finding]
-    room: Room | None = None
+    model_fit: ModelFit | None = None
 
     @property
     def usable(self) -> bool:
-        """Whether the device that was asked for can run, and hold the model where one was given."""
+        """Whether the requested device can run, and holds the model if one is given."""
         chosen = self.chosen
-        if chosen is None or (chosen.trial is not None and not chosen.trial.passed):
+        if chosen is None or (chosen.check is not None and not chosen.check.passed):
             return False
-        return self.room is None or self.room.fits
+        return self.model_fit is None or self.model_fit.fits
 
     @property
     def chosen(self) -> DeviceReport | None:
-        """The device that was asked for; of `auto` the first GPU, else the CPU."""
-        return choose(self.asked, self.devices)
+        """The requested device. For `auto` it is the first GPU, or else the CPU."""
+        return choose_device(self.requested, self.devices)
 
 
 def report(
-    asked: str = "auto",
+    requested: str = "auto",
     *,
     machine: Machine | None = None,
     build: Build | None = None,
     model: str | None = None,
     drafter: str | None = None,
     context: int | None = None,
-    attempt: Callable[[str], Trial] = try_device,
-) -> Report:
-    """Looks at the machine and the build, and tries the devices.
+    check: Callable[[str], DeviceCheck] = check_device,
+) -> DoctorReport:
+    """Examines the machine and the build, and checks the devices.
 
     Args:
-        asked: a device's name, or `auto`, which DS4_DEVICE may stand for.
-        machine, build: instead of this machine and this installation.
-        model, drafter, context: what shall run; the room it takes is compared with what there is.
-        attempt: runs the embedded pair on a device.
+        requested: the name of a device, or `auto`, for which DS4_DEVICE may name one.
+        machine, build: a machine and a build to examine instead of these.
+        model, drafter, context: a model whose memory is compared with what the devices have.
+        check: runs the embedded pair on the device of a name.
 
     Raises FormatError or PairError for a model or drafter that cannot be read.
     """
     machine, build = machine or Machine(), build or Build.here()
-    if asked == "auto":
-        asked = os.environ.get("DS4_DEVICE") or asked
+    if requested == "auto":
+        requested = os.environ.get("DS4_DEVICE") or requested
     experts = experts_of(model or str(data.TARGET))
     offered = [(device, backend) for backend, found in build.devices.items() for device in found]
-    if asked.lower().startswith("rpc:"):
-        offered.append((remote(asked), "rpc"))
-    devices = [_device(device, backend, machine, build, attempt, experts) for device, backend in offered]
-    findings = examine(machine, build)
-    chosen = choose(asked, devices)
+    if requested.lower().startswith("rpc:"):
+        offered.append((remote_device(requested), "rpc"))
+    devices = [_device(device, backend, machine, build, check, experts) for device, backend in offered]
+    findings = find_problems(machine, build)
+    chosen = choose_device(requested, devices)
     if chosen is None:
-        findings.append(missing_device(asked, machine, build, findings))
-    room = room_for(model, drafter, context, machine, asked) if model else None
-    return Report(asked, _native.cpu_kernels(), devices, findings, room)
+        findings.append(missing_device(requested, machine, build, findings))
+    fit = check_fit(model, drafter, context, machine, requested) if model else None
+    return DoctorReport(requested, _native.cpu_kernels(), devices, findings, fit)
 
 
-def choose(asked: str, devices: list[DeviceReport]) -> DeviceReport | None:
-    """The device of a name as people type it."""
-    if asked == "auto":
+def choose_device(requested: str, devices: list[DeviceReport]) -> DeviceReport | None:
+    """Returns the device that a user means by a name, or None if it is not here."""
+    if requested == "auto":
         kinds = ("gpu", "igpu", "cpu")
         ordered = [each for kind in kinds for each in devices if each.device["kind"] == kind]
         return next(iter(ordered), None)
-    wanted = asked.lower() if asked.lower().startswith("rpc:") else ggml_name(asked)
+    wanted = requested.lower() if requested.lower().startswith("rpc:") else ggml_name(requested)
     return next((each for each in devices if each.device["name"].lower() == wanted), None)
 
 
 def ggml_name(name: str) -> str:
-    """`cuda:0`, `hip` and `metal` as ggml calls them, in lower case."""
+    """Translates `cuda:0`, `hip` and `metal` to ggml's names, in lower case."""
     plain = name.lower().replace(":", "").replace("hip", "rocm").replace("metal", "mtl")
     return plain + "0" if plain in ("cuda", "rocm", "vulkan", "mtl") else plain
 
 
-def remote(name: str) -> Device:
-    """The device of a server, of which nothing is known before it is tried."""
+def remote_device(name: str) -> Device:
+    """Describes the device of an RPC server, of which nothing is known before it is tried."""
     return Device(
         name=name,
         description="a server of ggml's RPC protocol",
@@ -123,21 +123,24 @@ def _device(
     backend: str,
     machine: Machine,
     build: Build,
-    attempt: Callable[[str], Trial],
+    check: Callable[[str], DeviceCheck],
     experts: frozenset[str],
 ) -> DeviceReport:
-    capture = []
+    cuda_graphs = []
     if backend == "cuda":
         graphs = "USE_GRAPHS" in build.features["cuda"]
-        capture = captures(set(experts), compute_capability(), built_with_graphs=graphs)
-    trial = attempt(device["name"]) if device["kind"] in ("cpu", "gpu", "igpu") else None
-    used = trial.ops if trial else {}
+        cuda_graphs = predict_captures(set(experts), compute_capability(), built_with_graphs=graphs)
+    found = check(device["name"]) if device["kind"] in ("cpu", "gpu", "igpu") else None
+    used = found.ops if found else {}
     words = {op: str(used_status(op, backend, used.get(op))) for op in OPS}
-    return DeviceReport(device, backend, driver_of(backend, machine), words, trial, capture)
+    return DeviceReport(device, backend, driver_of(backend, machine), words, found, cuda_graphs)
 
 
 def used_status(op: str, backend: str, by: str | None) -> BackendStatus:
-    """The table's entry, unless the kernel that it is of was not used: then that of what was used instead."""
+    """Returns the backend status of an op, for the implementation `by` that was used.
+
+    That is the table's entry, unless the table names a kernel that was not used.
+    """
     entry = backend_status(op, backend)
     if entry.by != "own" or backend == "cpu":
         return entry
@@ -145,7 +148,7 @@ def used_status(op: str, backend: str, by: str | None) -> BackendStatus:
 
 
 def driver_of(backend: str, machine: Machine) -> str | None:
-    """The version of a backend's driver where the system says."""
+    """Returns the version of a backend's driver, or None if the system does not tell."""
     if backend == "cuda":
         return machine.nvidia_driver
     if backend == "hip":
@@ -153,10 +156,10 @@ def driver_of(backend: str, machine: Machine) -> str | None:
     return None
 
 
-def as_dict(found: Report) -> Json:
-    """For `--json`."""
+def as_dict(found: DoctorReport) -> Json:
+    """Returns the report for `--json`."""
     return {
-        "asked": found.asked,
+        "asked": found.requested,
         "usable": found.usable,
         "chosen": found.chosen.device["name"] if found.chosen else None,
         "cpu_kernels": found.kernels,
@@ -166,11 +169,11 @@ def as_dict(found: Report) -> Json:
                 "backend": each.backend,
                 "driver": each.driver,
                 "ops": each.ops,
-                "trial": each.trial and each.trial.as_dict(),
-                "cuda_graphs": [vars(one) for one in each.capture],
+                "trial": each.check and each.check.as_dict(),
+                "cuda_graphs": [vars(one) for one in each.cuda_graphs],
             }
             for each in found.devices
         ],
         "findings": [vars(each) for each in found.findings],
-        "model": found.room and found.room.as_dict(),
+        "model": found.model_fit and found.model_fit.as_dict(),
     }

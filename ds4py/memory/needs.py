@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ds4py.console import size
+
 PARTS = ("weights", "experts", "packed", "state", "scratch", "drafter")
 """What a device holds: weights without routed experts, routed experts, repacked copies of weights for the CPU's
 kernels, a session's state, the memory in which graphs run, and a drafter's weights."""
@@ -71,15 +73,10 @@ class DeviceNeed:
     def __str__(self) -> str:
         """The need in words, such as `CUDA0: needs 9.0 GiB (weights 8.0 GiB, state 1.0 GiB), has 8.5 GiB free`."""
         counted = HOST_PARTS if self.host else PARTS
-        parts = [f"{NAMES.get(part, part)} {format_bytes(self.parts[part])}" for part in counted if self.parts[part]]
-        needed, free = format_bytes(self.needed), format_bytes(self.available)
+        parts = [f"{NAMES.get(part, part)} {size(self.parts[part], digits=1)}" for part in counted if self.parts[part]]
+        needed, free = size(self.needed, digits=1), size(self.available, digits=1)
         return f"{self.device}: needs {needed} ({', '.join(parts)}), has {free} free"
 
 
 Measure = Callable[[DeviceOptions], Sequence[DeviceNeed]]
 """Returns what every device that computes something would hold."""
-
-
-def format_bytes(size: int) -> str:
-    """Formats a number of bytes in GiB or MiB, with one decimal."""
-    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.1f} MiB"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ds4py.console import size
 from ds4py.errors import BackendError
-from ds4py.memory.needs import DeviceNeed, DeviceOptions, Measure, format_bytes
+from ds4py.memory.needs import DeviceNeed, DeviceOptions, Measure
 
 CONTEXT_STEP = 1024
 """Positions between the contexts that are tried when a shorter one is looked for."""
@@ -72,7 +73,7 @@ def _notes(options: DeviceOptions, needs: Sequence[DeviceNeed]) -> Iterable[str]
         yield DEAR_ROWS
     for need in needs:
         if need.host and not need.repacks:
-            copies, left = format_bytes(need.parts["packed"]), format_bytes(need.available - need.needed)
+            copies, left = size(need.parts["packed"], digits=1), size(need.available - need.needed, digits=1)
             yield f"weights are used as they lie in the file: copies for the kernels take {copies}, {left} are left"
 
 

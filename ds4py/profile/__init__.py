@@ -1,6 +1,6 @@
-"""What verifies, drafts and plain steps cost on this machine, and what speculation is worth at these costs."""
+"""Measures verifies, drafts and plain steps on this machine, and derives what speculation is worth."""
 
+from ds4py.profile.depth_costs import DepthCosts
 from ds4py.profile.measure import Profile, measure
-from ds4py.profile.outlook import Depth
 
-__all__ = ["Depth", "Profile", "measure"]
+__all__ = ["DepthCosts", "Profile", "measure"]

@@ -1,4 +1,4 @@
-"""Measuring: verifies of every width, drafts and plain steps take turns."""
+"""Measures verifies of every width, drafts and plain steps, which take turns."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ds4py.constants import MAX_ROWS
 from ds4py.errors import RequestError
 from ds4py.json_types import Json
-from ds4py.profile.outlook import Depth
+from ds4py.profile.depth_costs import DepthCosts
 from ds4py.speculative import PromptLookupDrafter
 from ds4py.speculative.dspark import DSparkDrafter
 
@@ -21,20 +22,18 @@ if TYPE_CHECKING:
     from ds4py.runtime.session import Session
 
 ROUNDS = 7
-ROWS = 16
-"""Positions that a step may need beyond the depth."""
 
 Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
 class Profile:
-    """The costs of an engine at some depths."""
+    """The costs of an engine at several depths."""
 
-    depths: tuple[Depth, ...]
+    depths: tuple[DepthCosts, ...]
 
     def as_dict(self) -> Json:
-        """Plain values; times in milliseconds."""
+        """Returns plain values. Times are in milliseconds."""
         return {"depths": [each.as_dict() for each in self.depths]}
 
 
@@ -46,18 +45,19 @@ def measure(
     kv_dtype: Literal["f16", "f32"] = "f16",
     progress: Progress | None = None,
 ) -> Profile:
-    """Runs `rounds` of every step at each depth, warm, and takes medians; the engine's own costs learn from them.
+    """Runs `rounds` of every step at each depth after a first one, and takes medians.
 
-    The ids are random, so that rows choose their experts by chance; those of real text share more of them.
-    Raises RequestError for a depth that does not fit the model's context, or no rounds; Cancelled.
+    The engine's own costs learn from the times. The ids are random, so rows choose their experts by chance; rows of
+    real text share more experts. Raises RequestError for a depth that exceeds the model's context and for fewer than
+    one round, and Cancelled.
     """
     if rounds < 1:
         raise RequestError(f"rounds is {rounds}, wanted 1 or more")
+    longest = engine.context_length - MAX_ROWS
     for depth in depths:
-        if not 0 <= depth <= engine.context_length - ROWS:
+        if not 0 <= depth <= longest:
             raise RequestError(
-                f"depth is {depth}, wanted 0 to {engine.context_length - ROWS}: the model has {engine.context_length} "
-                "positions"
+                f"depth is {depth}, wanted 0 to {longest}: the model has {engine.context_length} positions"
             )
     report = progress or (lambda _: None)
     done = []
@@ -68,18 +68,18 @@ def measure(
     return Profile(tuple(done))
 
 
-def _at(engine: Engine, depth: int, rounds: int, kv_dtype: Literal["f16", "f32"], report: Progress) -> Depth:
-    """The costs at one depth. Sessions with and without the drafter take turns as well."""
+def _at(engine: Engine, depth: int, rounds: int, kv_dtype: Literal["f16", "f32"], report: Progress) -> DepthCosts:
+    """Measures one depth. Sessions with and without the drafter take turns as well."""
 
     def opened(drafter: bool) -> Session:
-        return engine.session(context=depth + ROWS, kv_dtype=kv_dtype, drafter=drafter)
+        return engine.session(context=depth + MAX_ROWS, kv_dtype=kv_dtype, drafter=drafter)
 
     with opened(False) as plain, opened(True) as drafting:
         for session in (plain, drafting):
             _fill(session, depth)
         times: dict[int | str, list[float]] = {}
         steps = list(_steps(engine, plain, drafting))
-        for turn in range(rounds + 1):  # the first builds what the others find
+        for turn in range(rounds + 1):  # the first round builds the graphs and is not counted
             for name, step in steps:
                 seconds = _timed(step)
                 if turn:
@@ -88,11 +88,11 @@ def _at(engine: Engine, depth: int, rounds: int, kv_dtype: Literal["f16", "f32"]
             report((turn + 1) / (rounds + 1))
     found = {name: 1000 * median(each) for name, each in times.items()}
     verify = tuple(ms for name, ms in found.items() if isinstance(name, int))
-    return Depth(depth, verify, found["plain"], found.get("draft"))
+    return DepthCosts(depth, verify, found["plain"], found.get("draft"))
 
 
 def _steps(engine: Engine, plain: Session, drafting: Session) -> Iterator[tuple[int | str, Callable[[], object]]]:
-    """Every step that is timed: a width, "plain" or "draft". None of them changes the state."""
+    """Yields the steps that are timed, each under its width, "plain" or "draft". No step changes the state."""
     widths = engine.drafter.block if engine.drafter else PromptLookupDrafter().length
     ids = _ids(engine, widths, seed=2)
     yield "plain", lambda: plain.verify()
@@ -103,7 +103,7 @@ def _steps(engine: Engine, plain: Session, drafting: Session) -> Iterator[tuple[
 
 
 def _teach(engine: Engine, depth: int, name: int | str, seconds: float) -> None:
-    """Tells the engine's costs; judging, which theirs hold too, is small beside a verify."""
+    """Adds a time to the engine's costs. Their verify includes acceptance, which is short beside it."""
     if isinstance(name, int):
         engine.costs.add_verify(depth, name, seconds)
     elif name == "draft":
@@ -111,7 +111,7 @@ def _teach(engine: Engine, depth: int, name: int | str, seconds: float) -> None:
 
 
 def _fill(session: Session, depth: int) -> None:
-    """A state of `depth` tokens and an anchor."""
+    """Fills a session with `depth` tokens and an anchor."""
     ids = _ids(session, depth + 1, seed=1)
     if depth:
         session.prefill(ids[:-1])

@@ -1,4 +1,4 @@
-"""A picture of the costs and of what they promise."""
+"""Draws the costs of a profile, and the speeds that follow from them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ds4py.profile.depth_costs import DepthCosts
     from ds4py.profile.measure import Profile
-    from ds4py.profile.outlook import Depth
 
 
 def plot(profile: Profile, path: str, title: str) -> None:
-    """Draws V(k), the speeds to expect, and where speculation pays; the file's ending says which kind of picture.
+    """Draws V(k), the speeds to expect, and where speculation pays. The file's ending decides the format.
 
-    Raises RequestError as `check_plot`.
+    Raises RequestError as `check_plot` does.
     """
     check_plot(path)
     from matplotlib import pyplot
@@ -36,7 +36,7 @@ def plot(profile: Profile, path: str, title: str) -> None:
 
 
 def check_plot(path: str) -> None:
-    """Raises RequestError without matplotlib, and for a file that it cannot write."""
+    """Raises RequestError if matplotlib is not installed, or if it cannot write this file."""
     try:
         import matplotlib
     except ImportError:
@@ -53,7 +53,7 @@ def check_plot(path: str) -> None:
 
 
 def _save(figure: Figure, path: str) -> None:
-    """Through a temporary name, so that a picture is there whole or not at all."""
+    """Writes to a temporary name and renames it, so that the file is whole or absent."""
     stem, ending = os.path.splitext(path)
     temporary = f"{stem}.part{ending}"
     figure.savefig(temporary)
@@ -70,7 +70,7 @@ def _curves(axis: Axes, profile: Profile) -> None:
     axis.legend(fontsize="small")
 
 
-def _speeds(axis: Axes, depth: Depth) -> None:
+def _speeds(axis: Axes, depth: DepthCosts) -> None:
     survivals = np.linspace(0, 1, 101)
     best = [depth.speed(a)[1] for a in survivals]
     for k in range(1, len(depth.verify_ms)):

@@ -140,7 +140,7 @@ class Engine(StaysInProcess):
         self.name = str(metadata.get("general.name") or os.path.basename(self.path))
         self.tokenizer = Tokenizer.from_metadata(metadata, vocab_size=self.hyperparameters.vocab)
         self.device: str = model.device
-        self.device_map: str = model.placement
+        self.device_map: str = model.device_map
         self.threads: int = model.threads
         self.nodes: int = model.nodes
         self.spread_over_nodes: bool = model.spread_over_nodes

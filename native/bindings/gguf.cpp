@@ -6,8 +6,8 @@
 #include "ggml-cpp.h"
 #include "gguf/tensors.h"
 #include "model/hyperparameters.h"
-#include "model/weights.h"
 #include "module.h"
+#include "weights/weights.h"
 
 namespace py = pybind11;
 
@@ -74,8 +74,8 @@ py::tuple fields(const gguf::Tensor& tensor) {
 
 void check_weights(const File& file, const Hyperparameters& hp) {
     py::gil_scoped_release release;
-    const ggml_context_ptr ctx(ggml_init({model::weights_context_size(hp), nullptr, true}));
-    model::describe_weights(ctx.get(), file, hp);
+    const ggml_context_ptr ctx(ggml_init({weights::context_size(hp), nullptr, true}));
+    weights::describe_weights(ctx.get(), file, hp);
 }
 
 void register_tensor(py::module_& m) {

@@ -1,9 +1,9 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "backend/device_list.h"
 #include "cpu/kernels.h"
 #include "machine/memory.h"
-#include "model/device_list.h"
 #include "module.h"
 
 namespace py = pybind11;
@@ -11,7 +11,7 @@ namespace py = pybind11;
 namespace ds4::bindings {
 namespace {
 
-py::dict as_dict(const model::DeviceFacts& device) {
+py::dict as_dict(const backend::DeviceFacts& device) {
     py::dict facts;
     facts["name"] = device.name;
     facts["description"] = device.description;
@@ -23,11 +23,11 @@ py::dict as_dict(const model::DeviceFacts& device) {
     return facts;
 }
 
-py::dict as_dict(const model::BackendFacts& backend) {
+py::dict as_dict(const backend::BackendFacts& backend) {
     py::dict features, facts;
     for (const auto& [name, value] : backend.features) features[py::str(name)] = value;
     py::list devices;
-    for (const model::DeviceFacts& device : backend.devices) devices.append(as_dict(device));
+    for (const backend::DeviceFacts& device : backend.devices) devices.append(as_dict(device));
     facts["name"] = backend.name;
     facts["features"] = features;
     facts["devices"] = devices;
@@ -41,7 +41,7 @@ void register_hardware(py::module_& m) {
         "backends",
         [] {
             py::list list;
-            for (const model::BackendFacts& backend : model::backends()) list.append(as_dict(backend));
+            for (const backend::BackendFacts& backend : backend::backends()) list.append(as_dict(backend));
             return list;
         },
         "What ggml offers in this build: backends with their name, features and devices; bytes of memory.");

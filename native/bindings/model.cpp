@@ -2,6 +2,9 @@
 #include <pybind11/stl.h>
 
 #include "ds4/memory.h"
+#include "gguf/gguf.h"
+#include "machine/topology.h"
+#include "model/hyperparameters.h"
 #include "module.h"
 #include "progress.h"
 
@@ -67,7 +70,8 @@ void register_model(py::module_& m) {
             "Weights are only repacked where `reserve` bytes of memory are left. progress(fraction) may be None.")
         .def_property_readonly("file", &Model::file, py::return_value_policy::reference_internal)
         .def_property_readonly("device", &Model::device_name)
-        .def_property_readonly("placement", &Model::placement, "The devices with what each has, in words.")
+        .def_property_readonly("device_map", &Model::describe_device_map,
+                               "The devices with how many layers each has, and what stays on the CPU, for people.")
         .def_property_readonly("threads", &Model::threads)
         .def_property_readonly(
             "nodes", [](const Model& model) { return model.topology().nodes.size(); },

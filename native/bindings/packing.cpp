@@ -1,4 +1,4 @@
-#include "model/packing.h"
+#include "weights/packing.h"
 
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
@@ -23,11 +23,11 @@ struct Packing {
     size_t bytes;
 };
 
-std::vector<Packing> list(const gguf::File& file, const std::vector<model::Packable>& packable) {
-    model::require_packed_alike(file, packable);
+std::vector<Packing> list(const gguf::File& file, const std::vector<weights::Packable>& packable) {
+    weights::require_same_packing(file, packable);
     std::vector<Packing> out;
-    for (const model::Packable& each : packable) {
-        const auto shape = model::packed_shape(each);
+    for (const weights::Packable& each : packable) {
+        const auto shape = weights::packed_shape(each);
         if (shape) out.push_back({each.tensor->name, each.tensor->type, shape->count, shape->bytes});
     }
     return out;
@@ -35,11 +35,11 @@ std::vector<Packing> list(const gguf::File& file, const std::vector<model::Packa
 
 std::vector<Packing> target_packing(const gguf::File& file) {
     const model::Hyperparameters hp = model::read_hyperparameters(file);
-    const ggml_context_ptr ctx(ggml_init({model::weights_context_size(hp), nullptr, true}));
-    model::Weights weights = model::describe_weights(ctx.get(), file, hp);
-    weights.places = model::on_host(hp.layers, true);
+    const ggml_context_ptr ctx(ggml_init({weights::context_size(hp), nullptr, true}));
+    weights::Weights weights = weights::describe_weights(ctx.get(), file, hp);
+    weights.device_map = weights::all_on_cpu(hp.layers, true);
     weights.own_kernels = true;
-    return list(file, model::packable(weights, hp));
+    return list(file, weights::packable(weights, hp));
 }
 
 std::vector<Packing> drafter_packing(const gguf::File& file) {
@@ -68,7 +68,7 @@ py::array_t<uint8_t> pack_rows(const py::array& rows, int type, int packed, int6
     py::array_t<uint8_t> out(static_cast<py::ssize_t>(kernels::packed_shape(to, columns, count, 1)->bytes));
     void* data = out.mutable_data();
     py::gil_scoped_release release;
-    model::pack_rows(from, bytes.data(), count, columns, to, data);
+    weights::pack_rows(from, bytes.data(), count, columns, to, data);
     return out;
 }
 

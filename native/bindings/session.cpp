@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "drafter/hyperparameters.h"
+#include "model/hyperparameters.h"
 #include "module.h"
 #include "running.h"
 

@@ -1,6 +1,8 @@
 // Errors, engines and samplers of ds4.h.
 
+#include "drafter/hyperparameters.h"
 #include "handles.h"
+#include "model/hyperparameters.h"
 
 namespace ds4::c {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "ds4/speculation.h"
 #include "handles.h"
+#include "model/hyperparameters.h"
 
 namespace ds4::c {
 namespace {

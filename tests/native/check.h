@@ -71,7 +71,7 @@ void throws(const char* file, int line, const char* what, F body) {
 
 }  // namespace check
 
-/// Defines and registers a test case. tests/test_native.py finds the cases by this macro's name.
+/// Defines and registers a test case. test_native.py finds the cases by this macro's name.
 #define CASE(name)                                                  \
     static void case_##name();                                      \
     static check::Registration register_##name(#name, case_##name); \

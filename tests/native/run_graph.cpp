@@ -2,9 +2,9 @@
 
 #include <stdexcept>
 
+#include "backend/device.h"
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
-#include "model/device.h"
 
 namespace test {
 namespace {
@@ -12,8 +12,8 @@ namespace {
 /// Two threads, so that ops that divide their rows are tested in that, too.
 ggml_backend_t cpu() {
     static ggml_backend_ptr backend = [] {
-        ggml_backend_ptr made(ggml_backend_dev_init(ds4::model::cpu_device(), nullptr));
-        ds4::model::set_threads(made.get(), 2);
+        ggml_backend_ptr made(ggml_backend_dev_init(ds4::backend::cpu_device(), nullptr));
+        ds4::backend::set_threads(made.get(), 2);
         return made;
     }();
     return backend.get();

@@ -77,7 +77,7 @@ struct Rig {
     int64_t size, width;
     std::vector<float> kv, gate, ape, norm;
     test::Store store;
-    ds4::model::Compressor weights;
+    ds4::weights::Compressor weights;
     ds4::state::State state;
     std::vector<std::vector<double>> kappa, gamma;  // of every committed position
 
@@ -89,7 +89,7 @@ struct Rig {
           gate(test::noise(hp.hidden * width, 31, 0.4f)),
           ape(test::noise(width * ratio, 32)),
           norm(test::noise(size, 33)),
-          state(hp, 2048, GGML_TYPE_F32, ds4::state::all_in(test::cpu_buffers(), hp.layers)) {
+          state(hp, 2048, GGML_TYPE_F32, ds4::state::same_buffer_type(test::cpu_buffers(), hp.layers)) {
         weights = {store.add(kv, {hp.hidden, width}), store.add(gate, {hp.hidden, width}),
                    store.add(ape, {width, ratio}), store.add(norm, {size})};
         poison();

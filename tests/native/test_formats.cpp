@@ -1,4 +1,4 @@
-// FP8, FP4 and MXFP4 on values worked out by hand; tests/test_convert_formats.py goes through all codes.
+// FP8, FP4 and MXFP4 on values worked out by hand; test_convert_formats.py goes through all codes.
 
 #include <limits>
 

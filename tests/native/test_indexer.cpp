@@ -62,7 +62,7 @@ CASE(index_query_projects_turns_and_scales) {
     const Shape shape = ds4::graph::shape_of(hp, position, n, Logits::none);
     Graph g;
     const ds4::graph::Inputs in = ds4::graph::create_inputs(g.b.ctx, hp, shape);
-    ds4::model::Indexer w{g.floats(query, {rank, width}), g.floats(proj, {hp.hidden, hp.index_heads}), {}};
+    ds4::weights::Indexer w{g.floats(query, {rank, width}), g.floats(proj, {hp.hidden, hp.index_heads}), {}};
     const ds4::graph::Context c{g.b, hp, shape, in};
     const auto found = ds4::graph::index_query(c, w, g.floats(r, {rank, n}), g.floats(h, {hp.hidden, n}));
     const std::vector<int32_t> tokens(n);

@@ -146,7 +146,7 @@ void check_block(const std::vector<float>& bias, const std::vector<int32_t>& map
     hp.clamp_shared = {0, 2.5f};
     Graph g;
     const ds4::ops::MoeWeights e = rig.weights(g);
-    ds4::model::Moe w{};
+    ds4::weights::Moe w{};
     w.router = g.floats(router, {Rig::hidden, 6});
     if (!bias.empty()) w.bias = g.floats(bias, {6});
     if (!map.empty()) w.token_map = g.ints(map, {used, 4});

@@ -53,7 +53,7 @@ CASE(state_tensors) {
     hp.layers = 3;
     hp.ratios = {0, 4, 128};
     constexpr int64_t context = 1000;
-    ds4::state::State state(hp, context, GGML_TYPE_F16, ds4::state::all_in(test::cpu_buffers(), hp.layers));
+    ds4::state::State state(hp, context, GGML_TYPE_F16, ds4::state::same_buffer_type(test::cpu_buffers(), hp.layers));
     const auto& [plain, csa, hca] = std::tie(state.layers()[0], state.layers()[1], state.layers()[2]);
     CHECK(!plain.compressor.rows && !plain.indexer.rows && csa.indexer.rows && !hca.indexer.rows);
     CHECK(csa.raw->type == GGML_TYPE_F16 && csa.compressor.kv->type == GGML_TYPE_F32);
@@ -104,5 +104,5 @@ CASE(chunks_shrink_with_length_but_never_to_nothing) {
 CASE(a_session_without_room_is_a_backend_error) {
     const ds4::model::Hyperparameters hp = test::small_target();
     REQUIRE_THROWS(ds4::BackendError, ds4::state::State(hp, int64_t{1} << 50, GGML_TYPE_F32,
-                                                        ds4::state::all_in(test::cpu_buffers(), hp.layers)));
+                                                        ds4::state::same_buffer_type(test::cpu_buffers(), hp.layers)));
 }

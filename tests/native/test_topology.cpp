@@ -98,11 +98,11 @@ CASE(threads_are_spread_over_nodes_and_cores) {
     MachineTree tree;
     two_nodes(tree);
     const Topology all = read_topology(kAll, tree.root());
-    CHECK(spread(all, 4, 0) == (std::vector<int>{0, 2, 1, 3}));
-    CHECK(spread(all, 2, 2) == (std::vector<int>{1, 3}));
-    CHECK(spread(all, 6, 0) == (std::vector<int>{0, 2, 1, 3, 4, 6}));
-    CHECK(spread(all, 3, 7) == (std::vector<int>{7, 0, 2}));
-    CHECK(spread(all, 9, 0).size() == 8);
+    CHECK(cpus_for_threads(all, 4, 0) == (std::vector<int>{0, 2, 1, 3}));
+    CHECK(cpus_for_threads(all, 2, 2) == (std::vector<int>{1, 3}));
+    CHECK(cpus_for_threads(all, 6, 0) == (std::vector<int>{0, 2, 1, 3, 4, 6}));
+    CHECK(cpus_for_threads(all, 3, 7) == (std::vector<int>{7, 0, 2}));
+    CHECK(cpus_for_threads(all, 9, 0).size() == 8);
 }
 
 CASE(memory_goes_to_all_nodes_in_turn_for_a_while) {
@@ -110,7 +110,7 @@ CASE(memory_goes_to_all_nodes_in_turn_for_a_while) {
     two_nodes(tree);
     asked = {};
     {
-        const Interleaving interleaving(read_topology(kAll, tree.root()), kCalls);
+        const ScopedInterleaving interleaving(read_topology(kAll, tree.root()), kCalls);
         CHECK(interleaving.active());
         CHECK(asked.sets == 1 && asked.last_mode == kInterleave);
         CHECK(asked.nodes.size() >= 2 && asked.nodes[0] == 3);
@@ -131,12 +131,12 @@ CASE(memory_stays_as_it_is_where_there_is_nothing_to_spread) {
     lopsided.nodes[1].memory = 0;
     for (const Topology& one : {read_topology({0, 1}, tree.root()), lopsided}) {
         asked = {};
-        CHECK(!Interleaving(one, kCalls).active());
+        CHECK(!ScopedInterleaving(one, kCalls).active());
         CHECK(asked.sets == 0);
     }
     asked = {};
     asked.mode = kInterleave;  // someone has chosen already
-    CHECK(!Interleaving(two, kCalls).active());
+    CHECK(!ScopedInterleaving(two, kCalls).active());
     CHECK(asked.sets == 0);
 }
 
@@ -146,7 +146,7 @@ CASE(a_refused_policy_is_not_active) {
     asked = {};
     asked.answer = -1;
     {
-        const Interleaving refused(read_topology(kAll, tree.root()), kCalls);
+        const ScopedInterleaving refused(read_topology(kAll, tree.root()), kCalls);
         CHECK(!refused.active());
         refused.keep(reinterpret_cast<void*>(0x100000), 0x40000);
     }
@@ -156,7 +156,7 @@ CASE(a_refused_policy_is_not_active) {
 CASE(high_node_numbers_have_their_bit) {
     Topology far{{{1, 4096, {{0, 0}}}, {70, 4096, {{1, 1}}}}};
     asked = {};
-    const Interleaving interleaving(far, kCalls);
+    const ScopedInterleaving interleaving(far, kCalls);
     CHECK(asked.nodes.size() == 3 && asked.nodes[0] == 2 && asked.nodes[1] == 1UL << 6);
 }
 
@@ -164,7 +164,7 @@ CASE(a_thread_runs_where_it_may_and_then_anywhere_again) {
     const std::vector<int> before = allowed_cpus();
     CHECK(!before.empty());
     {
-        const RunOn here({before.back()});
+        const ScopedAffinity here({before.back()});
 #ifdef __linux__
         CHECK(allowed_cpus() == std::vector<int>{before.back()});
 #endif

@@ -4,16 +4,16 @@
 #include <chrono>
 #include <thread>
 
+#include "backend/device.h"
+#include "backend/workers.h"
 #include "check.h"
 #include "ggml-cpp.h"
 #include "machine/load.h"
 #include "machine_tree.h"
-#include "model/device.h"
-#include "model/workers.h"
 
 using namespace ds4::machine;
-using ds4::model::share;
-using ds4::model::Workers;
+using ds4::backend::threads_of_session;
+using ds4::backend::Workers;
 using test::MachineTree;
 
 namespace {
@@ -22,7 +22,7 @@ constexpr size_t kNodes = 8;
 
 /// A graph whose only node counts the threads that compute it.
 struct Counting {
-    ggml_backend_ptr cpu{ggml_backend_dev_init(ds4::model::cpu_device(), nullptr)};
+    ggml_backend_ptr cpu{ggml_backend_dev_init(ds4::backend::cpu_device(), nullptr)};
     ggml_context_ptr ctx{ggml_init({kNodes * ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true})};
     ggml_backend_sched_ptr scheduler;
     ggml_cgraph* graph = ggml_new_graph(ctx.get());
@@ -83,11 +83,11 @@ CASE(cores_that_others_leave) {
 }
 
 CASE(sessions_share_what_is_free) {
-    CHECK(share(4, 4, 8) == 4);
-    CHECK(share(4, 8, 8) == 4);
-    CHECK(share(8, 16, 8) == 4);
-    CHECK(share(8, 8, 3) == 3);
-    CHECK(share(2, 10, 4) == 1);
+    CHECK(threads_of_session(4, 4, 8) == 4);
+    CHECK(threads_of_session(4, 8, 8) == 4);
+    CHECK(threads_of_session(8, 16, 8) == 4);
+    CHECK(threads_of_session(8, 8, 3) == 3);
+    CHECK(threads_of_session(2, 10, 4) == 1);
 }
 
 CASE(threads_that_were_asked_for_all_compute) {
@@ -102,7 +102,7 @@ CASE(threads_that_were_asked_for_all_compute) {
 CASE(threads_step_back_while_others_compute) {
     MachineTree tree;
     tree.write("proc/stat", busy_for(0));
-    Load load({{{0, 0, {{0, 0}, {1, 1}}}}}, tree.root());
+    CpuLoad load({{{0, 0, {{0, 0}, {1, 1}}}}}, tree.root());
     Counting graph;
     Workers workers(graph.cpu.get(), {2, {}, &load});
     CHECK(graph.run(workers) == 2);

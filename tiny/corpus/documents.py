@@ -1,4 +1,4 @@
-"""The five domains as documents: built from the fetched sources and the generators, kept as JSON lines."""
+"""Makes the documents of the five domains from fetched sources and generators, and stores them as JSON lines."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .words import Words, pool
 
 @dataclass(frozen=True)
 class Settings:
-    """What the corpus depends on besides the fetched files. Sizes are characters."""
+    """The settings of the corpus. Sizes are in characters."""
 
     json: int = 12_000_000
     tables: int = 8_000_000
     heldout: int = 300_000
-    """Of each generated domain."""
+    """Held-out characters of each generated domain."""
     files_heldout: float = 0.04
-    """Share of the code and documentation files."""
+    """Held-out share of the code and documentation files."""
     prose_heldout: float = 0.05
-    """Share of each book, at its end."""
+    """Held-out share of each book, at its end."""
     seed: int = 20
     vocabulary: int = 2048
     sample: int = 3_000_000
@@ -37,7 +37,7 @@ Maker = Callable[[random.Random, Words], str]
 """Makes one document."""
 
 READERS = {"code": files.code, "docs": files.docs, "prose": files.prose}
-"""Of the domains that come from files."""
+"""The functions that read the domains which come from files."""
 
 
 def write(work: Path, settings: Settings, progress: Progress) -> None:
@@ -59,7 +59,7 @@ def write(work: Path, settings: Settings, progress: Progress) -> None:
 
 
 def generated(domain: str, settings: Settings) -> Split:
-    """A generated domain; the held-out part has another seed and other words."""
+    """Makes a generated domain. The held-out part has another seed and other words."""
     make = {"json": json_documents, "tables": table_documents}[domain].document
     size = {"json": settings.json, "tables": settings.tables}[domain]
     parts = [
@@ -70,7 +70,7 @@ def generated(domain: str, settings: Settings) -> Split:
 
 
 def several(make: Maker, rng: random.Random, words: Words, characters: int) -> Iterator[str]:
-    """Generated documents until `characters` are reached."""
+    """Yields generated documents until they have `characters` characters."""
     made = 0
     while made < characters:
         text = make(rng, words)
@@ -79,13 +79,13 @@ def several(make: Maker, rng: random.Random, words: Words, characters: int) -> I
 
 
 def licences(work: Path) -> list[Entry]:
-    """Every source with its version, licence and characters used."""
+    """Returns every source with its version, licence and characters used."""
     found: list[Entry] = json.loads((work / "licences.json").read_text(encoding="utf-8"))
     return found
 
 
 def store(work: Path, domain: str, split: Split) -> None:
-    """Writes both parts of a domain, one document a line as a JSON text."""
+    """Writes both parts of a domain, with one document a line as a JSON text."""
     folder = work / "documents"
     folder.mkdir(parents=True, exist_ok=True)
     for part, texts in (("train", split.train), ("heldout", split.heldout)):
@@ -94,7 +94,7 @@ def store(work: Path, domain: str, split: Split) -> None:
 
 
 def stored(work: Path, part: str, domain: str) -> Iterator[str]:
-    """The documents of a part ("train" or "heldout") of a domain."""
+    """Yields the documents of a part ("train" or "heldout") of a domain."""
     with open(work / "documents" / f"{part}_{domain}.jsonl", encoding="utf-8") as file:
         for line in file:
             yield json.loads(line)

@@ -1,4 +1,4 @@
-"""Token streams on disk: one file a part and domain, little-endian uint16."""
+"""Writes token streams to disk: one file for each part and domain, little-endian uint16."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Tokens = NDArray[np.uint16]
 
 
 def train_tokenizer(work: Path, settings: Settings) -> None:
-    """Trains on equal parts of the domains and saves into `data/`."""
+    """Trains the tokenizer on equal parts of the domains, and saves it into `data/`."""
     folder = work / "data"
     folder.mkdir(parents=True, exist_ok=True)
     texts = [text for domain in DOMAINS for text in sample(work, domain, settings)]
@@ -32,7 +32,7 @@ def train_tokenizer(work: Path, settings: Settings) -> None:
 
 
 def sample(work: Path, domain: str, settings: Settings) -> Iterator[str]:
-    """Training pieces of one domain, at random, up to the wanted number of characters."""
+    """Yields training pieces of one domain in random order, up to the wanted number of characters."""
     found = [piece for text in stored(work, "train", domain) for piece in pieces(text)]
     random.Random(f"{settings.seed} {domain}").shuffle(found)
     taken = 0
@@ -57,7 +57,7 @@ PARTS = ("train", "heldout")
 
 
 def encode_part(work: Path, part: str, domain: str, tokenizer: Tokenizer, seed: int) -> dict[str, float]:
-    """Writes one stream; says its tokens, characters and characters a token."""
+    """Writes one stream. Returns its tokens, characters and characters per token."""
     texts = list(stored(work, part, domain))
     streams = list(piece_tokens(tokenizer, texts))
     if part == "train":
@@ -69,7 +69,7 @@ def encode_part(work: Path, part: str, domain: str, tokenizer: Tokenizer, seed: 
 
 
 def piece_tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> Iterator[Tokens]:
-    """The tokens of each piece: BOS before it, and EOS behind the last piece of a document."""
+    """Yields the tokens of each piece, with BOS before it, and EOS behind the last piece of a document."""
     cut = [(piece, number == len(found)) for found in map(pieces, texts) for number, piece in enumerate(found, 1)]
     for start in range(0, len(cut), BATCH):
         batch = cut[start : start + BATCH]

@@ -1,4 +1,4 @@
-"""Documents from the fetched packages and from Python's own library: code, docs and prose."""
+"""Reads documents from the fetched packages and from Python's own library: code, docs and prose."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TABLES = (
 DATA = ("/lib2to3/tests/data", "/bad_", "/migrations/", "/idle_test/", "/benchmarks/", "/_generated")
 ENDS = ("_builtins.py", "/_mapping.py", "_codes.py", "_spans.py")
 SKIPPED = (*COPIES, *TABLES, *DATA, *ENDS)
-"""Parts of paths: generated tables, data and copies of other projects."""
+"""Parts of paths with generated tables, data and copies of other projects."""
 
 TESTS_KEPT = 0.12
 CODE_LIMIT = 4.5e6
@@ -39,7 +39,7 @@ Entry = dict[str, str | int]
 
 
 def code(sources: Path) -> tuple[list[str], list[Entry]]:
-    """Python's standard library with a share of its tests, and the code of the packages."""
+    """Reads Python's standard library with a share of its tests, and the code of the packages."""
     library = Path(sysconfig.get_paths()["stdlib"])
     paths = sorted(library.rglob("*.py"))
     texts = list(good_code((f"/{each.relative_to(library)}", each.read_bytes()) for each in paths))
@@ -53,7 +53,7 @@ def code(sources: Path) -> tuple[list[str], list[Entry]]:
 
 
 def docs(sources: Path) -> tuple[list[str], list[Entry]]:
-    """Documentation in reStructuredText and Markdown, from Debian and from the source archives."""
+    """Reads documentation in reStructuredText and Markdown, from Debian and from the source archives."""
     texts: list[str] = []
     entries = []
     for source in (PYTHON_DOCS, DATABASE_DOCS, *PIP):
@@ -65,7 +65,7 @@ def docs(sources: Path) -> tuple[list[str], list[Entry]]:
 
 
 def prose(sources: Path) -> tuple[list[str], list[Entry]]:
-    """Six novels, and plays beside them."""
+    """Reads six novels, and plays beside them."""
     novels = novel_texts(path(sources, NOVELS))
     pages = texts_of(members(path(sources, PLAYS)))
     scripts = (text for name, text in pages if "/plays/" in name and name.endswith(".md"))
@@ -77,7 +77,7 @@ def prose(sources: Path) -> tuple[list[str], list[Entry]]:
 
 
 def entry(domain: str, name: str, release: str, licence: str, texts: Iterable[str]) -> Entry:
-    """What the model card says of a source."""
+    """Makes the line of a source for the model card."""
     return {
         "domain": domain,
         "source": name,
@@ -88,7 +88,7 @@ def entry(domain: str, name: str, release: str, licence: str, texts: Iterable[st
 
 
 def novel_texts(package: Path) -> list[str]:
-    """The novels in the R package. Raises SourceError where there are none."""
+    """Returns the novels in the R package. Raises SourceError if there are none."""
     for name, content in members(package):
         if name.endswith("/data/Rdata.rdb"):
             return rdata.texts(content)
@@ -96,7 +96,7 @@ def novel_texts(package: Path) -> list[str]:
 
 
 def texts_of(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, str]]:
-    """The files that are UTF-8 and nearly all ASCII, with plain line ends."""
+    """Yields the files that are UTF-8 and nearly all ASCII, with plain line ends."""
     for name, content in files:
         try:
             text = content.decode("utf-8").replace("\r\n", "\n")
@@ -110,7 +110,7 @@ ASCII = set(map(chr, range(128)))
 
 
 def good_code(files: Iterable[tuple[str, bytes]]) -> Iterator[str]:
-    """Python that a person wrote: no tables, no generated files, of the tests only a share."""
+    """Yields Python files that a person wrote, without tables and generated files, and with a share of the tests."""
     named = ((name, content) for name, content in files if name.endswith(".py") and kept(name))
     for name, text in texts_of(named):
         if is_code(text) and ("/test" not in name or rank(text) < TESTS_KEPT * 2**64):
@@ -118,12 +118,12 @@ def good_code(files: Iterable[tuple[str, bytes]]) -> Iterator[str]:
 
 
 def kept(name: str) -> bool:
-    """Whether nothing in the path says that the file is data or another project's."""
+    """Tells whether nothing in the path says that the file is data or another project's."""
     return not any(part in name for part in SKIPPED)
 
 
 def is_code(text: str) -> bool:
-    """Whether the look of a file is that of code rather than of data."""
+    """Tells whether a file looks like code rather than like data."""
     lines = text.count("\n") + 1
     head = text[:600].lower()
     digits = sum(map(text.count, "0123456789")) / max(1, len(text))
@@ -132,12 +132,12 @@ def is_code(text: str) -> bool:
 
 
 def longest(text: str) -> int:
-    """Characters in the longest line."""
+    """Returns the characters of the longest line."""
     return max(map(len, text.splitlines()), default=0)
 
 
 def good_docs(files: Iterable[tuple[str, bytes]]) -> Iterator[str]:
-    """Documentation files: sources of pages, and no changelogs, indices or licences."""
+    """Yields documentation files: sources of pages, but no changelogs, indices or licences."""
     named = ((name, content) for name, content in files if is_page(name.lower()))
     for _, text in texts_of(named):
         if len(text) >= 600 and longest(text) < 2000:
@@ -145,7 +145,7 @@ def good_docs(files: Iterable[tuple[str, bytes]]) -> Iterator[str]:
 
 
 def is_page(name: str) -> bool:
-    """Whether a file of this name is a page of documentation."""
+    """Tells whether a file of this name is a page of documentation."""
     page = name.endswith((".rst", ".rst.txt", ".md")) or (name.endswith(".txt") and "/docs/" in name)
     unwanted = ("changelog", "/changes", "licen", "authors", "/test", "requirements", "egg-info", "/.github", "history")
     return page and not any(part in name for part in unwanted)

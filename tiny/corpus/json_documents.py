@@ -1,6 +1,6 @@
-"""Generated JSON: arrays of records, JSON lines, configurations, API responses, logs and series.
+"""Generates JSON documents: arrays of records, JSON lines, configurations, API responses, logs and series.
 
-Every document draws its own schema, so that its keys can be known only from its earlier records.
+Every document draws its own schema, so its keys can be predicted from its earlier records only.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .words import Words
 
 
 def document(rng: random.Random, words: Words) -> str:
-    """One document, ending with a line end."""
+    """Makes one document, which ends with a line end."""
     make, style = maker(rng, words)
     (shape,) = rng.choices([form for form, _ in FORMS], [weight for _, weight in FORMS])
     return shape(make, style)
 
 
 def written(make: Maker, value: Any) -> str:
-    """The value as a JSON text in one of the usual layouts."""
+    """Formats the value as a JSON text in one of the usual layouts."""
     layout: dict[str, Any] = make.rng.choice(
         [{"indent": 2}, {"indent": 2}, {"indent": 2}, {"indent": 4}, {}, {"separators": (",", ":")}]
     )
@@ -31,7 +31,7 @@ def written(make: Maker, value: Any) -> str:
 
 
 def records(make: Maker, style: Style) -> list[Any]:
-    """Records of one schema: many that are short, or fewer that are long."""
+    """Makes records of one schema: many short ones, or fewer long ones."""
     if make.rng.random() < 0.6:
         schema = scalars(make, style, make.rng.randint(2, 6))
         return [record(schema) for _ in range(make.rng.randint(6, 30))]
@@ -40,12 +40,12 @@ def records(make: Maker, style: Style) -> list[Any]:
 
 
 def array(make: Maker, style: Style) -> str:
-    """An array of records."""
+    """Makes an array of records."""
     return written(make, records(make, style))
 
 
 def response(make: Maker, style: Style) -> str:
-    """An answer of an API: what it is about, the records, and where they stand among all."""
+    """Makes an API's answer: its subject, the records, and their place among all records."""
     rows, page = records(make, style), make.rng.randint(1, 9)
     head = record(scalars(make, style, make.rng.randint(1, 3)))
     foot = {"page": page, "pages": page + make.rng.randint(0, 9), "count": len(rows)}
@@ -55,13 +55,13 @@ def response(make: Maker, style: Style) -> str:
 
 
 def lines(make: Maker, style: Style) -> str:
-    """JSON lines."""
+    """Makes JSON lines."""
     compact: dict[str, Any] = make.rng.choice([{}, {}, {"separators": (",", ":")}])
     return "".join(json.dumps(row, ensure_ascii=False, **compact) + "\n" for row in records(make, style))
 
 
 def log(make: Maker, style: Style) -> str:
-    """JSON lines as a service logs them: time, level, logger, message, and fields."""
+    """Makes JSON lines as a service logs them: time, level, logger, message, and fields."""
     time, level, logger = moment(make), choice(make), choice(make)
     names = [key(make, style, [ending]) for ending in ("time", "level", "source", "message")]
     texts = [title(make)({}) for _ in range(make.rng.randint(2, 6))]
@@ -76,7 +76,7 @@ def log(make: Maker, style: Style) -> str:
 
 
 def configuration(make: Maker, style: Style) -> str:
-    """Sections of settings; some sections are alike."""
+    """Makes sections of settings. Some sections are alike."""
     top: dict[str, Any] = record(scalars(make, style, make.rng.randint(1, 3)))
     for _ in range(make.rng.randint(2, 5)):
         schema = nested(make, style, make.rng.randint(2, 5))
@@ -89,13 +89,13 @@ def configuration(make: Maker, style: Style) -> str:
 
 
 def keyed(make: Maker, style: Style) -> str:
-    """Records by name instead of in an array."""
+    """Makes records by name instead of in an array."""
     number, lead = counter(make), make.noun()
     return written(make, {f"{lead}_{number({})}": row for row in records(make, style)})
 
 
 def series(make: Maker, style: Style) -> str:
-    """Columns of equal length."""
+    """Makes columns of equal length."""
     length = make.rng.randint(6, 24)
     columns = {"time": moment(make), **{key(make, style, []): make.rng.choice([decimal, whole])(make) for _ in "ab"}}
     return written(make, {name: [value({}) for _ in range(length)] for name, value in columns.items()})
@@ -110,4 +110,4 @@ FORMS: tuple[tuple[Callable[[Maker, Style], str], int], ...] = (
     (keyed, 7),
     (series, 3),
 )
-"""Shapes of documents and their weights."""
+"""The forms of documents and their weights."""

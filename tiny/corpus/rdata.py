@@ -1,7 +1,8 @@
-"""Texts out of an R lazy-load database, without R.
+"""Reads texts from an R lazy-load database, without R.
 
-The `.rdb` file is a run of records: a big-endian length of the unpacked data, then a compressed stream of R's XDR
-serialisation. In that, a character vector is type 16, its count, and as many strings of type 9 with their lengths.
+The `.rdb` file is a run of records. A record is the big-endian length of the unpacked data, and then a compressed
+stream of R's XDR serialisation. In that stream, a character vector is type 16, its count, and as many strings of type 9
+with their lengths.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ LONGEST_VECTOR, LONGEST_STRING = 200_000, 10_000
 
 
 def texts(database: bytes, least: int = 1000) -> list[str]:
-    """Every character vector with more than `least` elements, its elements joined as lines."""
+    """Returns every character vector with more than `least` elements, with its elements joined as lines."""
     return ["\n".join(vector) for record in records(database) for vector in vectors(record) if len(vector) > least]
 
 
 def records(database: bytes) -> Iterator[bytes]:
-    """The unpacked records of the database."""
+    """Yields the unpacked records of the database."""
     place = 0
     while place + 8 <= len(database):
         unpacked = unpack(database, place)
@@ -34,7 +35,7 @@ def records(database: bytes) -> Iterator[bytes]:
 
 
 def unpack(database: bytes, place: int) -> tuple[bytes, int] | None:
-    """The record at `place` and where the next begins, or None where no record begins."""
+    """Returns the record at `place` and the place of the next one, or None if no record begins there."""
     (length,) = struct.unpack_from(">I", database, place)
     raw = [{"id": lzma.FILTER_LZMA2}]
     for skip, stream in (
@@ -52,7 +53,7 @@ def unpack(database: bytes, place: int) -> tuple[bytes, int] | None:
 
 
 def vectors(record: bytes) -> Iterator[list[str]]:
-    """The character vectors of a record, found by their shape."""
+    """Yields the character vectors of a record, found by their form."""
     place = 0
     while place + 8 <= len(record):
         kind, count = struct.unpack_from(">ii", record, place)
@@ -65,7 +66,7 @@ def vectors(record: bytes) -> Iterator[list[str]]:
 
 
 def strings(record: bytes, place: int, count: int) -> tuple[list[str], int] | None:
-    """`count` strings from `place` on and where they end, or None where something else stands there."""
+    """Returns `count` strings from `place` on and the place of their end, or None if they are not strings."""
     found = []
     for _ in range(count):
         if place + 8 > len(record):

@@ -1,4 +1,4 @@
-"""Schemas: which keys the records of one document have, and what makes their values."""
+"""Makes schemas: the keys of a document's records, and the makers of their values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Schema = dict[str, Value]
 
 @dataclass(frozen=True)
 class Style:
-    """How one document writes its keys."""
+    """The way in which one document writes its keys."""
 
     camel: bool
     bare: float
@@ -21,12 +21,12 @@ class Style:
 
 
 def maker(rng: random.Random, words: Words) -> tuple[Maker, Style]:
-    """The makers' shared state and the style of one document."""
+    """Makes the shared state of a document's makers, and the style of the document."""
     return Maker(rng, words), Style(rng.random() < 0.35, rng.choice([0.1, 0.3, 0.5]))
 
 
 def key(make: Maker, style: Style, endings: list[str]) -> str:
-    """A key: `qualifier_noun_ending`, of which only one part has to be there."""
+    """Makes a key `qualifier_noun_ending`, of which one part is enough."""
     rng = make.rng
     if endings and rng.random() < style.bare:
         return joined([rng.choice(endings)], style.camel)
@@ -39,13 +39,13 @@ def key(make: Maker, style: Style, endings: list[str]) -> str:
 
 
 def joined(parts: list[str], camel: bool) -> str:
-    """Words as one key, in snake case or camel case."""
+    """Joins words to one key, in snake case or camel case."""
     parts = "_".join(parts).split("_")
     return parts[0] + "".join(map(str.title, parts[1:])) if camel else "_".join(parts)
 
 
 def scalars(make: Maker, style: Style, count: int) -> Schema:
-    """`count` keys with single values. Three in five begin with an identifier that counts up."""
+    """Makes `count` keys with single values. Three schemas in five begin with an identifier that counts up."""
     makers, endings, weights = zip(*SCALARS, strict=True)
     picked = make.rng.choices(range(len(makers)), weights, k=count)
     if make.rng.random() < 0.6:
@@ -58,14 +58,14 @@ def scalars(make: Maker, style: Style, count: int) -> Schema:
 
 
 def unused(schema: Schema, make: Maker, style: Style, endings: list[str]) -> str:
-    """A key that the schema does not have yet."""
+    """Makes a key that the schema does not have yet."""
     while (name := key(make, style, endings)) in schema:
         pass
     return name
 
 
 def nested(make: Maker, style: Style, count: int, depth: int = 1) -> Schema:
-    """A schema in which some keys hold objects, lists of words or numbers, or lists of small objects."""
+    """Makes a schema in which some keys hold objects, lists of words or numbers, or lists of small objects."""
     schema = scalars(make, style, count)
     for _ in range(make.rng.choice([0, 1, 1, 2]) if depth else 0):
         name = unused(schema, make, style, [])
@@ -74,31 +74,31 @@ def nested(make: Maker, style: Style, count: int, depth: int = 1) -> Schema:
 
 
 def child(make: Maker, style: Style, depth: int) -> Value:
-    """An object of the same shape every time."""
+    """Makes objects with the same keys every time."""
     schema = nested(make, style, make.rng.randint(2, 4), depth - 1)
     return lambda _: record(schema)
 
 
 def children(make: Maker, style: Style, _: int) -> Value:
-    """A list of small objects of one shape."""
+    """Makes lists of small objects with the same keys."""
     schema, most = scalars(make, style, make.rng.randint(2, 3)), make.rng.randint(1, 3)
     return lambda _: [record(schema) for _ in range(make.rng.randint(1, most))]
 
 
 def tags(make: Maker, _: Style, __: int) -> Value:
-    """A list of words out of a few."""
+    """Makes lists of a few words."""
     word, most = choice(make), make.rng.randint(1, 3)
     return lambda outer: list(dict.fromkeys(word(outer) for _ in range(make.rng.randint(1, most))))
 
 
 def numbers(make: Maker, _: Style, __: int) -> Value:
-    """A list of numbers, always as long."""
+    """Makes lists of numbers, always of the same length."""
     number, length = make.rng.choice([counter, whole])(make), make.rng.randint(2, 4)
     return lambda outer: [number(outer) for _ in range(length)]
 
 
 def record(schema: Schema) -> Record:
-    """The next record."""
+    """Makes the next record."""
     made: Record = {}
     for name, value in schema.items():
         made[name] = value(made)

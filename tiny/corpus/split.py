@@ -1,4 +1,4 @@
-"""Train and held-out parts, and cutting documents into pieces."""
+"""Divides documents into train and held-out parts, and cuts documents into pieces."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 COMMON_LINES = 0.3
-"""A held-out file with a larger share of its long lines in the training part is nothing new, and is dropped."""
+"""The largest share of a held-out file's long lines that the training part may have. Others are dropped."""
 
 LONG_LINE = 24
 
 
 @dataclass
 class Split:
-    """Documents of one domain."""
+    """The documents of one domain, in two parts."""
 
     train: list[str] = field(default_factory=list)
     heldout: list[str] = field(default_factory=list)
 
 
 def rank(text: str) -> int:
-    """A number from the content alone: the same on every machine, whatever the order of files."""
+    """Returns a number that depends on the content alone, whatever the machine and the order of files."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:8], "big")
 
 
 def share(texts: Iterable[str], characters: float) -> list[str]:
-    """A stable choice of documents, up to `characters` in all, without duplicates."""
+    """Returns a stable choice of documents without duplicates, up to `characters` characters."""
     taken, total = [], 0
     for text in sorted(set(texts), key=rank):
         if total + len(text) <= characters:
@@ -36,7 +36,7 @@ def share(texts: Iterable[str], characters: float) -> list[str]:
 
 
 def by_file(texts: Iterable[str], fraction: float) -> Split:
-    """Whole documents are held out by the hash of their content; near-copies of training ones are dropped."""
+    """Holds out whole documents by the hash of their content, and drops those close to a training document."""
     split = Split()
     for text in sorted(set(texts), key=rank):
         (split.heldout if rank(text + "#") < fraction * 2**64 else split.train).append(text)
@@ -46,18 +46,18 @@ def by_file(texts: Iterable[str], fraction: float) -> Split:
 
 
 def long_lines(text: str) -> list[str]:
-    """The lines that are long enough to tell one text from another."""
+    """Returns the lines that are long enough to tell one text from another."""
     return [line for line in map(str.strip, text.splitlines()) if len(line) >= LONG_LINE]
 
 
 def common(text: str, known: set[str]) -> float:
-    """The share of a text's long lines that are known."""
+    """Returns the share of a text's long lines that are known."""
     lines = long_lines(text)
     return sum(line in known for line in lines) / max(1, len(lines))
 
 
 def by_end(texts: Iterable[str], fraction: float) -> Split:
-    """The last part of each document is held out, from the beginning of a line on."""
+    """Holds out the last part of each document, from the beginning of a line on."""
     split = Split()
     for text in texts:
         at = text.rfind("\n", 0, int(len(text) * (1 - fraction))) + 1
@@ -67,7 +67,7 @@ def by_end(texts: Iterable[str], fraction: float) -> Split:
 
 
 def pieces(text: str, longest: int = 12_000) -> list[str]:
-    """The text cut at line ends into pieces of at most `longest` characters; a longer line is cut where it must be."""
+    """Cuts a text at line ends into pieces of at most `longest` characters. A longer line is cut inside."""
     cut, place = [], 0
     while place < len(text):
         end = min(len(text), place + longest)

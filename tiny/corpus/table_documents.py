@@ -1,4 +1,4 @@
-"""Generated tables: Markdown, padded and unpadded, under a heading; CSV and TSV."""
+"""Generates tables under a heading: Markdown, padded and unpadded; CSV and TSV."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SENTENCES = (
 
 
 def document(rng: random.Random, words: Words) -> str:
-    """One document, ending with a line end."""
+    """Makes one document, which ends with a line end."""
     make, style = maker(rng, words)
     schema = scalars(make, style, rng.randint(2, 7))
     if rng.random() < 0.72:
@@ -32,19 +32,19 @@ def document(rng: random.Random, words: Words) -> str:
 
 
 def rows(make: Maker, schema: Schema) -> list[list[str]]:
-    """The records as cells; a number has the same count of decimals in the whole column."""
+    """Formats the records as cells. All numbers of a column have the same count of decimals."""
     records = [record(schema) for _ in range(make.rng.randint(4, 28))]
     return [[cell(value) for value in each.values()] for each in records]
 
 
 def cell(value: Any) -> str:
-    """A value as people write it into a table."""
+    """Formats a value as people write it into a table."""
     words = {True: "yes", False: "no", None: "-"}
     return words[value] if value is None or isinstance(value, bool) else str(value)
 
 
 def headings(make: Maker, schema: Schema, style: str) -> list[str]:
-    """The keys as column headings."""
+    """Formats the keys as column headings."""
     if style == "key":
         return list(schema)
     spaced = ["".join(f" {c.lower()}" if c.isupper() else c for c in name).replace("_", " ") for name in schema]
@@ -52,7 +52,7 @@ def headings(make: Maker, schema: Schema, style: str) -> list[str]:
 
 
 def markdown_page(make: Maker, schema: Schema) -> str:
-    """A heading, a sentence and a table; now and then the next section with the same columns."""
+    """Makes a heading, a sentence and a table, and sometimes a second section with the same columns."""
     heads = headings(make, schema, make.rng.choice(["key", "title", "title", "sentence"]))
     marks = [make.rng.choice(["left", "left", "plain", "right", "centre"]) for _ in heads]
     if make.rng.random() < 0.5:
@@ -65,7 +65,7 @@ def markdown_page(make: Maker, schema: Schema) -> str:
 
 
 def lead(make: Maker, level: str) -> str:
-    """What stands before a table."""
+    """Makes the text before a table."""
     heading = f"{level} {make.phrase().capitalize()}\n\n" if make.rng.random() < 0.8 else ""
     if make.rng.random() < 0.35:
         return heading
@@ -74,27 +74,27 @@ def lead(make: Maker, level: str) -> str:
 
 
 def markdown(heads: list[str], body: list[list[str]], marks: list[str], padded: bool) -> str:
-    """The table; padded ones have straight columns."""
+    """Formats a table. Padded ones have straight columns."""
     widths = [max(3, *(len(line[at]) for line in [heads, *body])) if padded else 0 for at in range(len(heads))]
     rules = [rule(mark, max(3, width)) for mark, width in zip(marks, widths, strict=True)]
     return "".join(line(cells, widths, marks) for cells in [heads, rules, *body])
 
 
 def rule(mark: str, width: int) -> str:
-    """The dashes under a heading, with colons for the alignment."""
+    """Formats the dashes under a heading, with colons for the alignment."""
     left, right = mark in ("left", "centre"), mark in ("right", "centre")
     return (":" if left else "-") + "-" * (width - 2) + (":" if right else "-")
 
 
 def line(cells: list[str], widths: list[int], marks: list[str]) -> str:
-    """One row of a Markdown table."""
+    """Formats one row of a Markdown table."""
     sides = {"right": str.rjust, "centre": str.center}
     placed = (sides.get(mark, str.ljust)(text, width) for text, width, mark in zip(cells, widths, marks, strict=True))
     return "| " + " | ".join(placed) + " |\n"
 
 
 def separated(make: Maker, schema: Schema, delimiter: str) -> str:
-    """Cells between delimiters, quoted where they must be."""
+    """Formats cells between delimiters, quoted if they must be."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(headings(make, schema, make.rng.choice(["key", "key", "title"])))

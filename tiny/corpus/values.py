@@ -1,7 +1,7 @@
-"""Values that a reader of a document can learn to expect: counters, enumerations, dates that advance, copies.
+"""Makes values that a reader of a document can learn to predict: counters, enumerations, dates, copies.
 
-A field is made once a document, with state of its own, and then asked for one value a record. Most of what it says can
-be foreseen from the records before; a small part (numbers, names) cannot, as in real data.
+A field is made once for a document, has a state of its own, and is asked for one value for each record. Most values can
+be predicted from earlier records. A small part (numbers, names) cannot, as in real data.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from .words import Words
 
 Record = dict[str, Any]
 Value = Callable[[Record], Any]
-"""The next record's value, given the fields that stand before it in that record."""
+"""Makes the value of the next record, given the fields before it in that record."""
 
 
 @dataclass(frozen=True)
 class Maker:
-    """What the makers of one document share."""
+    """The state that the makers of one document share."""
 
     rng: random.Random
     words: Words
     names: list[str] = field(default_factory=list)
-    """People whom this document speaks of; the same few come again."""
+    """The people of this document. The same few occur again."""
 
     def noun(self) -> str:
-        """A noun of the pool."""
+        """Draws a noun of the pool."""
         return self.rng.choice(self.words.nouns)
 
     def person(self) -> str:
-        """A person, often one that was named before."""
+        """Draws a person, often one that was named before."""
         if len(self.names) < 3 or self.rng.random() < 0.4:
             self.names.append(f"{self.rng.choice(self.words.first)} {self.rng.choice(self.words.last)}")
             return self.names[-1]
         return self.rng.choice(self.names)
 
     def phrase(self) -> str:
-        """Two or three words."""
+        """Draws two or three words."""
         lead = [self.rng.choice(self.words.qualifiers)] if self.rng.random() < 0.6 else []
         return " ".join([*lead, self.noun(), *([self.noun()] if self.rng.random() < 0.4 else [])])
 
 
 def counter(make: Maker) -> Value:
-    """Numbers that go up by a fixed step."""
+    """Makes numbers that go up by a fixed step."""
     step = make.rng.choice([1, 1, 1, 1, 2, 5, 10])
     state = [make.rng.choice([1, 1, make.rng.randint(1, 99), make.rng.randint(100, 9000)]) - step]
 
@@ -58,7 +58,7 @@ def counter(make: Maker) -> Value:
 
 
 def code(make: Maker) -> Value:
-    """Counted identifiers with a prefix: `ORD-0012`."""
+    """Makes counted identifiers with a prefix, such as `ORD-0012`."""
     prefix = make.noun()[: make.rng.randint(2, 4)]
     prefix = prefix.upper() if make.rng.random() < 0.6 else prefix
     count, width, joint = counter(make), make.rng.choice([3, 4, 5]), make.rng.choice(["-", "-", "_", ""])
@@ -66,14 +66,14 @@ def code(make: Maker) -> Value:
 
 
 def choice(make: Maker) -> Value:
-    """One of a few words, of which the first is the commonest."""
+    """Makes one of a few words. The first is the most common."""
     words = distinct(make, make.rng.randint(2, 5))
     weights = [2.0**-place for place in range(len(words))] if make.rng.random() < 0.7 else [1.0] * len(words)
     return lambda _: make.rng.choices(words, weights)[0]
 
 
 def rotation(make: Maker) -> Value:
-    """A few words, in turn."""
+    """Makes a few words in turn."""
     words, state = distinct(make, make.rng.randint(2, 4)), [-1]
 
     def value(_: Record) -> str:
@@ -84,20 +84,20 @@ def rotation(make: Maker) -> Value:
 
 
 def distinct(make: Maker, count: int) -> list[str]:
-    """Different words in one style of case."""
+    """Draws different words in one style of case."""
     source = make.rng.choice([make.words.nouns, make.words.qualifiers, make.words.qualifiers, make.words.places])
     style = make.rng.choice([str.lower, str.lower, str.title, str.upper])
     return [style(word) for word in make.rng.sample(source, count)]
 
 
 def constant(make: Maker) -> Value:
-    """The same in every record."""
+    """Makes the same value in every record."""
     fixed = make.rng.choice([make.noun(), make.phrase(), make.rng.randint(1, 500), True, False, None])
     return lambda _: fixed
 
 
 def rarely(make: Maker) -> Value:
-    """A word or number that changes now and then."""
+    """Makes a word or number that changes now and then."""
     draw: Callable[[], Any] = make.noun if make.rng.random() < 0.6 else lambda: make.rng.randint(1, 40) * 10
     state = [draw()]
 
@@ -110,7 +110,7 @@ def rarely(make: Maker) -> Value:
 
 
 def date(make: Maker) -> Value:
-    """Days that advance by a fixed or a small random step."""
+    """Makes days that advance by a fixed or a small random step."""
     state = [datetime(make.rng.randint(2015, 2026), make.rng.randint(1, 12), make.rng.randint(1, 28))]
     step = make.rng.choice([0, 1, 1, 7])
 
@@ -122,7 +122,7 @@ def date(make: Maker) -> Value:
 
 
 def moment(make: Maker) -> Value:
-    """Times of day that advance, in ISO form."""
+    """Makes times of day that advance, in ISO form."""
     state = [datetime(make.rng.randint(2015, 2026), make.rng.randint(1, 12), make.rng.randint(1, 28))]
     state[0] += timedelta(minutes=make.rng.randint(0, 1439))
     step = make.rng.choice([0, 1, 5, 15, 60]) * 60
@@ -136,25 +136,25 @@ def moment(make: Maker) -> Value:
 
 
 def flag(make: Maker) -> Value:
-    """True or false, one of them more often."""
+    """Makes true or false, one of them more often."""
     often = make.rng.choice([0.1, 0.3, 0.7, 0.9])
     return lambda _: make.rng.random() < often
 
 
 def whole(make: Maker) -> Value:
-    """Whole numbers of one size, often round."""
+    """Makes whole numbers of one size, which are often round."""
     unit, most = make.rng.choice([1, 1, 5, 10, 100]), make.rng.choice([5, 10, 20, 100])
     return lambda _: unit * make.rng.randint(0, most)
 
 
 def decimal(make: Maker) -> Value:
-    """Numbers with a fixed count of decimals, around one size."""
+    """Makes numbers around one size, with a fixed count of decimals."""
     places, size = make.rng.choice([1, 2, 2, 3]), make.rng.choice([1, 10, 100, 1000])
     return lambda _: round(make.rng.uniform(0.2, 1.0) * size, places)
 
 
 def running(make: Maker) -> Value:
-    """A total that grows by one of a few amounts."""
+    """Makes a total that grows by one of a few amounts."""
     amounts = [make.rng.randint(1, 20) * make.rng.choice([1, 5, 10]) for _ in range(2)]
     state = [make.rng.randint(0, 200)]
 
@@ -166,12 +166,12 @@ def running(make: Maker) -> Value:
 
 
 def person(make: Maker) -> Value:
-    """Names of people who come again."""
+    """Makes names of people who occur again."""
     return lambda _: make.person()
 
 
 def email(make: Maker) -> Value:
-    """An address made of the person named before it in the record, or of one of the document's people."""
+    """Makes an address of the person named before it in the record, or of one of the document's people."""
     place = f"{make.noun()}.{make.rng.choice(['com', 'org', 'net', 'example'])}"
 
     def value(record: Record) -> str:
@@ -182,12 +182,12 @@ def email(make: Maker) -> Value:
 
 
 def title(make: Maker) -> Value:
-    """Short phrases."""
+    """Makes short phrases."""
     return lambda _: make.phrase().capitalize()
 
 
 def slug(make: Maker) -> Value:
-    """A phrase of the same record again, in the style of a path; else a new one."""
+    """Makes the phrase of the same record in the style of a path, or a new one."""
 
     def value(record: Record) -> str:
         phrases = [text for text in record.values() if isinstance(text, str) and " " in text and text[0].isalpha()]
@@ -197,25 +197,25 @@ def slug(make: Maker) -> Value:
 
 
 def link(make: Maker) -> Value:
-    """Addresses under one root that end in the record's identifier."""
+    """Makes addresses under one root that end in the record's identifier."""
     root = make.rng.choice([f"/{make.noun()}/{make.noun()}", f"https://{make.noun()}.example.com/{make.noun()}s"])
     count = counter(make)
     return lambda record: f"{root}/{next(iter(record.values()), None) if whole_first(record) else count(record)}"
 
 
 def whole_first(record: Record) -> bool:
-    """Whether a record begins with a number that may serve as its identifier."""
+    """Tells whether a record begins with a number that may serve as its identifier."""
     return type(next(iter(record.values()), None)) is int
 
 
 def place(make: Maker) -> Value:
-    """Cities."""
+    """Makes names of cities."""
     cities = make.rng.sample(make.words.places, 6)
     return lambda _: make.rng.choice(cities)
 
 
 def release(make: Maker) -> Value:
-    """Version numbers that go up."""
+    """Makes version numbers that go up."""
     state = [make.rng.randint(0, 4), make.rng.randint(0, 12), 0]
 
     def value(_: Record) -> str:
@@ -247,4 +247,4 @@ SCALARS: tuple[tuple[Callable[[Maker], Value], str, int], ...] = (
     (place, "city location", 4),
     (release, "version release", 2),
 )
-"""Makers of single values, the endings of keys that suit them, and their weight."""
+"""The makers of single values, with the endings of keys that suit them and their weights."""

@@ -1,4 +1,4 @@
-"""Words for the generated domains, in two pools that share none: one to train on, one held out."""
+"""Holds the words of the generated domains, in two pools without common words: one to train on, one held out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .split import rank
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The words of a text."""
+    """Returns the words of a text."""
     return tuple(text.split())
 
 
@@ -105,7 +105,7 @@ HELD_OUT = 0.2
 
 @dataclass(frozen=True)
 class Words:
-    """One pool. The endings of keys (`id`, `name`, `count`) are grammar and belong to both."""
+    """One pool of words. Both pools share the endings of keys (`id`, `name`, `count`), which are grammar."""
 
     nouns: tuple[str, ...]
     qualifiers: tuple[str, ...]
@@ -115,11 +115,11 @@ class Words:
 
 
 def pool(heldout: bool) -> Words:
-    """The words of the training or of the held-out part; a word is in exactly one, by its hash."""
+    """Returns the words of the training or of the held-out part. A word is in one of them, by its hash."""
     lists = (NOUNS, QUALIFIERS, FIRST, LAST, PLACES)
     return Words(*(tuple(word for word in words if is_heldout(word) == heldout) for words in lists))
 
 
 def is_heldout(word: str) -> bool:
-    """Whether a word is kept for held-out documents, in any spelling of its case."""
+    """Tells whether a word is kept for held-out documents, in any spelling of its case."""
     return rank(word.lower()) < HELD_OUT * 2**64

@@ -1,4 +1,4 @@
-"""What a pair is worth: held-out loss, acceptance and calibration through the runtime. Needs no torch."""
+"""Evaluates a pair through the runtime: held-out loss, acceptance and calibration. It needs no torch."""
 
 from tiny.evaluation.comparison import Comparison, Difference, compare
 from tiny.evaluation.evaluate import evaluate

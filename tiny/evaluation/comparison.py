@@ -1,4 +1,4 @@
-"""Two evaluations beside each other: how far numbers differ from one training run to another."""
+"""Compares two evaluations, to see how far numbers differ from one training run to another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tiny.evaluation.results import Acceptance, Evaluation
 
 @dataclass(frozen=True)
 class Difference:
-    """Tokens per cycle of one proposer, temperature and domain in both.
+    """The tokens per cycle of one proposer, temperature and domain in both evaluations.
 
     Attributes:
         relative: (second - first) / first.
@@ -35,14 +35,14 @@ class Comparison:
 
     @property
     def largest(self) -> Difference:
-        """The one that is furthest from none."""
+        """The difference that is furthest from 0."""
         return max(self.differences, key=lambda each: abs(each.relative))
 
 
 def compare(first: Evaluation, second: Evaluation, proposer: str = "dspark") -> Comparison:
-    """The differences of one proposer's tokens per cycle.
+    """Compares the tokens per cycle of one proposer.
 
-    Raises RequestError where the evaluations were set up differently or have nothing of this proposer.
+    Raises RequestError if the setups differ, or if an evaluation has nothing of this proposer.
     """
     if first.setup != second.setup:
         raise RequestError(
@@ -58,7 +58,7 @@ def compare(first: Evaluation, second: Evaluation, proposer: str = "dspark") -> 
 
 
 def difference(first: Acceptance, second: Acceptance) -> Difference:
-    """Of two results of one kind."""
+    """Compares two results of one kind."""
     a, b = first.per_cycle, second.per_cycle
     ratio = b.value / a.value
     error = ratio * math.hypot(a.error / a.value, b.error / b.value)

@@ -1,4 +1,4 @@
-"""The evaluation of a pair, from its files and the held-out text to `evaluation.json`."""
+"""Evaluates a pair on held-out text, and writes `evaluation.json`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tiny.evaluation.results import Evaluation, Lengths, Setup
 from tiny.evaluation.summary import acceptance, calibration, samples
 
 Progress = Callable[[int, int], None]
-"""Called with the steps done and all there are."""
+"""Receives the number of steps that are done, and of all steps."""
 
 
 def evaluate(
@@ -35,15 +35,15 @@ def evaluate(
     """Runs a pair on held-out text as a user would, and writes `evaluation.json` into the work folder.
 
     Args:
-        work: has the held-out streams, `data/heldout_{domain}.bin`.
-        target: GGUF file.
-        drafter: GGUF file of a DSpark drafter for it.
-        prompts: of each domain, for every temperature and proposer.
-        seed: of all draws; the same files and seed give the same numbers.
-        lengths: of prompts, texts and windows; None is the defaults.
-        progress: None draws a bar on a terminal's standard error.
+        work: the folder with the held-out streams, `data/heldout_{domain}.bin`.
+        target: a GGUF file.
+        drafter: a GGUF file of a DSpark drafter for the target.
+        prompts: the number of prompts of each domain, for every temperature and proposer.
+        seed: the seed of all draws; the same files and seed give the same numbers.
+        lengths: the lengths of prompts, texts and windows; None takes the defaults.
+        progress: reports progress; None draws a bar on a terminal's standard error.
 
-    Raises FormatError for files that are missing, damaged or too short; PairError where target and drafter do not fit;
+    Raises FormatError for files that are missing, damaged or too short, PairError if target and drafter do not fit, and
     RequestError for numbers out of range.
     """
     setup = checked(Setup(prompts, WIDTH, seed, lengths or Lengths()))
@@ -73,7 +73,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Material:
-    """What is cut from the held-out text of one domain."""
+    """The prompts and windows that are cut from the held-out text of one domain."""
 
     domain: str
     prompts: list[list[int]]
@@ -90,13 +90,13 @@ class Steps:
         self._report = report
 
     def __call__(self) -> None:
-        """One more is done."""
+        """Counts one more step."""
         self._done += 1
         self._report(self._done, self._total)
 
 
 def checked(setup: Setup) -> Setup:
-    """The setup. Raises RequestError for numbers that leave nothing to evaluate."""
+    """Returns the setup. Raises RequestError for numbers that leave nothing to evaluate."""
     lengths = setup.lengths
     wanted = {"prompts": (setup.prompts, 1), "seed": (setup.seed, 0), "lengths.prompt": (lengths.prompt, 3)}
     wanted |= {f"lengths.{name}": (getattr(lengths, name), 1) for name in ("generated", "window", "windows")}
@@ -107,7 +107,7 @@ def checked(setup: Setup) -> Setup:
 
 
 def cut(work: Path, vocab: int, setup: Setup) -> list[Material]:
-    """The material of all domains, before anything is run. Raises FormatError as `heldout` does."""
+    """Cuts the material of all domains before anything is run. Raises FormatError as `heldout` does."""
     lengths = setup.lengths
     streams = {domain: heldout.read(work, domain, vocab) for domain in DOMAINS}
     return [
@@ -121,5 +121,5 @@ def cut(work: Path, vocab: int, setup: Setup) -> list[Material]:
 
 
 def positions(lengths: Lengths) -> int:
-    """Positions that the session needs: the last cycle may go past the end of a text."""
+    """Returns the positions that the session needs. The last cycle may exceed the end of a text."""
     return max(lengths.window, lengths.prompt + lengths.generated + 2 * (WIDTH + 1))

@@ -1,4 +1,4 @@
-"""Texts that a proposer and the target make together, and the cycles that made them."""
+"""Generates texts with a proposer, and records the cycles that made them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tiny.evaluation.proposers import PROPOSERS
 
 TEMPERATURES = (0.0, 0.7, 1.0)
 WIDTH = 5
-"""Proposals verified in every cycle, where there are as many: the drafter's block."""
+"""Proposals that every cycle verifies, if there are as many. It is the drafter's block."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """What was generated after one prompt, without the token that ended it."""
+    """The text that was generated after one prompt, without the token that ended it."""
 
     domain: str
     proposer: str
@@ -32,7 +32,7 @@ class Text:
 def texts(
     session: Session, domain: str, prompts: Sequence[Sequence[int]], length: int, seed: int, step: Callable[[], None]
 ) -> Iterator[Text]:
-    """Every prompt with every temperature and proposer; `step` is called after each."""
+    """Generates a text for every prompt, temperature and proposer. `step` is called after each."""
     for index, prompt in enumerate(prompts):
         begin(session, prompt)
         for temperature in TEMPERATURES:
@@ -45,7 +45,7 @@ def texts(
 
 
 def begin(session: Session, prompt: Sequence[int]) -> None:
-    """Makes the prompt's tokens but the last the session's state, with a checkpoint near its end to come back to."""
+    """Fills the state with the tokens of the prompt but the last, and leaves a checkpoint near its end."""
     session.rewind(0)
     session.prefill(prompt[:-2])
     session.prefill(prompt[-2:-1])
@@ -54,10 +54,10 @@ def begin(session: Session, prompt: Sequence[int]) -> None:
 def generate(
     session: Session, anchor: int, drafter: Drafter, sampling: Sampling, length: int
 ) -> tuple[tuple[int, ...], tuple[Cycle, ...]]:
-    """`length` tokens after the anchor, fewer where the text ends by itself, and the cycles.
+    """Returns `length` tokens after the anchor, or fewer if the text ends, and the cycles.
 
-    All cycles are whole: neither the end of the text nor its length cuts the last one's proposals, so that tokens per
-    cycle are those of endless text.
+    All cycles are whole: neither the end of the text nor its length cuts the last one's proposals. So tokens per cycle
+    are those of endless text.
     """
     loop = Loop(session, DraftRequest.of(sampling), [drafter], Fixed(WIDTH))
     stops = session.tokenizer.stop_ids
@@ -72,6 +72,6 @@ def generate(
 
 
 def seed_of(seed: int, domain: str, prompt: int, temperature: float, proposer: str) -> int:
-    """A seed of its own for each text."""
+    """Returns a seed of its own for each text."""
     place = (DOMAINS.index(domain), prompt, TEMPERATURES.index(temperature), list(PROPOSERS).index(proposer))
     return int(np.random.SeedSequence((seed, *place)).generate_state(1, np.uint64)[0])

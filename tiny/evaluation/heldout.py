@@ -1,4 +1,4 @@
-"""Held-out text: token streams of the five domains, and the prompts and windows that are cut from them."""
+"""Reads held-out text, the token streams of the five domains, and cuts prompts and windows from it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Places = npt.NDArray[np.int64]
 
 
 def read(work: Path, domain: str, vocab: int) -> Stream:
-    """The tokens of `data/heldout_{domain}.bin` (little-endian uint16), int32 [n].
+    """Reads the tokens of `data/heldout_{domain}.bin` (little-endian uint16) as int32 [n].
 
-    Raises FormatError where the file is missing, is cut inside a token, or holds ids that are outside a vocabulary of
-    `vocab` tokens.
+    Raises FormatError if the file is missing, is cut inside a token, or holds ids outside a vocabulary of `vocab`
+    tokens.
     """
     path = work / "data" / f"heldout_{domain}.bin"
     if not path.is_file():
@@ -36,10 +36,10 @@ def read(work: Path, domain: str, vocab: int) -> Stream:
 
 
 def prompts(stream: Stream, domain: str, count: int, length: int) -> list[list[int]]:
-    """`count` prompts of `length` tokens, spread evenly, none across two pieces of text.
+    """Cuts `count` prompts of `length` tokens, spread evenly, each inside one piece of text.
 
-    They begin where a piece does, and if there are too few of these the rest begins inside pieces. Raises FormatError
-    where that is not enough either.
+    They begin where a piece does. If there are too few pieces, further prompts begin inside pieces. Raises FormatError
+    if that is not enough either.
     """
     first, inner = places(stream, length)
     if len(first) + len(inner) < count:
@@ -53,7 +53,7 @@ def prompts(stream: Stream, domain: str, count: int, length: int) -> list[list[i
 
 
 def places(stream: Stream, length: int) -> tuple[Places, Places]:
-    """Where `length` tokens of one piece begin: with its BOS, and inside it. An EOS ends a document."""
+    """Returns the places where `length` tokens of one piece begin: with its BOS, and inside it. EOS ends a document."""
     marks = np.append(0, np.cumsum((stream == BOS) | (stream == EOS)))
     start = np.arange(max(0, len(stream) - length + 1))
     whole = marks[start + length] == marks[start + 1]
@@ -63,9 +63,9 @@ def places(stream: Stream, length: int) -> tuple[Places, Places]:
 
 
 def windows(stream: Stream, domain: str, count: int, length: int) -> list[Stream]:
-    """At most `count` windows of `length` tokens and the one after them, spread evenly; no token is predicted twice.
+    """Cuts at most `count` windows of `length` tokens and the one after them, spread evenly.
 
-    Raises FormatError where there is not one.
+    No token is predicted twice. Raises FormatError if there is not one window.
     """
     whole = np.arange(0, len(stream) - length, length)
     if not len(whole):
@@ -77,5 +77,5 @@ def windows(stream: Stream, domain: str, count: int, length: int) -> list[Stream
 
 
 def spread(values: Places, count: int) -> Places:
-    """`count` of the values, from the first to the last; no more than there are."""
+    """Chooses `count` of the values, from the first to the last, or all if there are fewer."""
     return values[np.linspace(0, len(values) - 1, count).round().astype(int)] if count else values[:0]

@@ -1,4 +1,4 @@
-"""Held-out loss through the runtime."""
+"""Measures held-out loss through the runtime."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tiny.evaluation.results import Loss
 
 
 def characters(tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
-    """The characters that each token begins, int64 [vocab]: their sum is exact also where a text is cut inside one.
+    """Returns the characters that each token begins, int64 [vocab].
 
-    Control tokens have none.
+    Their sum is exact even if a text is cut inside a character. Control tokens have none.
     """
     return np.array(
         [0 if tokenizer.is_special(i) else begun(tokenizer.token_bytes(i)) for i in range(tokenizer.vocab_size)]
@@ -26,12 +26,12 @@ def characters(tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
 
 
 def begun(data: bytes) -> int:
-    """Bytes that begin a character of UTF-8: all but 10xxxxxx."""
+    """Counts the bytes that begin a character of UTF-8: all but 10xxxxxx."""
     return sum(byte & 0xC0 != 0x80 for byte in data)
 
 
 def score(session: Session, window: Stream) -> tuple[float, int]:
-    """Nats, and how often the likeliest token was right, of each token of the window after its first."""
+    """Returns the nats, and the number of tokens that were the likeliest, of the window's tokens after its first."""
     session.rewind(0)
     logits = session.evaluate(window[:-1])
     nats = negative_log_likelihood(logits, window[1:].tolist())
@@ -41,7 +41,10 @@ def score(session: Session, window: Stream) -> tuple[float, int]:
 def held_out_loss(
     session: Session, domain: str, windows: Sequence[Stream], lengths: npt.NDArray[np.int64], step: Callable[[], None]
 ) -> Loss:
-    """The loss over windows of one domain. `lengths` are the characters of each token; `step` is called a window."""
+    """Returns the loss over windows of one domain.
+
+    `lengths` are the characters of each token. `step` is called after each window.
+    """
     nats, right, tokens, length = 0.0, 0, 0, 0
     for window in windows:
         window_nats, window_right = score(session, window)

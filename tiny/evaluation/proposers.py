@@ -1,4 +1,4 @@
-"""Who proposes: the pair's drafter, prompt lookup, or one of the two in each cycle."""
+"""Makes the proposers: the pair's drafter, prompt lookup, or one of the two in each cycle."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy.typing as npt
 from ds4py.speculative import Draft, Drafter, DraftRequest, DSparkDrafter, PromptLookupDrafter, TargetSession
 
 EVIDENCE = 4
-"""Tokens that have to have occurred before, for a lookup to be preferred to the drafter: the longest it looks for."""
+"""Tokens that must have occurred before, for a lookup to be preferred. It is the longest n-gram of a lookup."""
 
 
 class LookupFirst:
-    """Proposes by lookup where the last `EVIDENCE` tokens have occurred before, else by the drafter.
+    """Proposes by lookup if the last `EVIDENCE` tokens have occurred before, and else by the drafter.
 
-    Which one depends on the tokens so far alone, so that acceptance stays exact.
+    The choice depends on earlier tokens alone, so acceptance stays exact.
     """
 
     name = "both"
@@ -26,13 +26,13 @@ class LookupFirst:
         self._drafter = DSparkDrafter()
 
     def propose(self, session: TargetSession, request: DraftRequest, width: int) -> Draft | None:
-        """The proposals of the one whose turn it is."""
+        """Returns the proposals of the proposer whose turn it is."""
         chosen: Drafter = self._lookup if recurs(session.history(), EVIDENCE) else self._drafter
         return chosen.propose(session, request, width)
 
 
 def recurs(tokens: npt.NDArray[np.int32], size: int) -> bool:
-    """Whether the last `size` of the tokens occur earlier among them; the two may overlap."""
+    """Tells whether the last `size` tokens occur earlier among the tokens. The two may overlap."""
     if len(tokens) <= size:
         return False
     grams = np.lib.stride_tricks.sliding_window_view(tokens, size)
@@ -44,4 +44,4 @@ PROPOSERS: dict[str, Callable[[], Drafter]] = {
     "lookup": PromptLookupDrafter,
     "both": LookupFirst,
 }
-"""Makes a proposer for one generation, by the name it is reported under."""
+"""Functions that make a proposer for one generation, by the name in reports."""

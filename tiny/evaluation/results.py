@@ -1,4 +1,4 @@
-"""What an evaluation found, and its file."""
+"""Holds the results of an evaluation, and reads and writes their file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POOLED = "all"
 
 @dataclass(frozen=True)
 class Lengths:
-    """How much of everything, in tokens but for `windows`."""
+    """The lengths of an evaluation in tokens; `windows` is a number of windows."""
 
     #: Of a prompt; the last one is the anchor of the first cycle.
     prompt: int = 96
@@ -29,7 +29,7 @@ class Lengths:
 
 @dataclass(frozen=True)
 class Setup:
-    """What the numbers depend on besides the two files and the held-out text."""
+    """What the numbers depend on, apart from the two files and the held-out text."""
 
     prompts: int
     width: int
@@ -39,7 +39,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Loss:
-    """How well the target predicts held-out text."""
+    """The loss of the target on held-out text."""
 
     domain: str
     tokens: int
@@ -61,11 +61,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What came of one proposer's proposals. Positions are counted from the first proposal.
+    """The acceptance of one proposer. Positions are counted from the first proposal.
 
     Attributes:
-        cycles: all, also those without a proposal.
-        proposed: the share of cycles with one.
+        cycles: all cycles, with those without a proposal.
+        proposed: the share of cycles with a proposal.
         per_cycle: tokens emitted a cycle, accepted + 1.
         conditional: P(accepted | those before it were), by position; None where none was judged.
         reach: the share of cycles that accepted the position, and so all before it.
@@ -94,12 +94,12 @@ class Bin:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The drafter's confidence against what was accepted of the proposals that were judged.
+    """The drafter's confidence beside the acceptance of the proposals that were judged.
 
     Attributes:
-        domain: of the texts; `POOLED` is all of them.
-        error: the expected calibration error; None where nothing was judged.
-        auc: how well it ranks accepted before rejected ones; None unless there are both.
+        domain: the domain of the texts; `POOLED` stands for all of them.
+        error: the expected calibration error; None if nothing was judged.
+        auc: how well the confidence ranks accepted before rejected proposals; None unless there are both.
     """
 
     temperature: float
@@ -112,7 +112,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Sample:
-    """A held-out prompt and the continuation, for the eye."""
+    """A held-out prompt and its continuation, to be read."""
 
     domain: str
     temperature: float
@@ -122,7 +122,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All numbers of one pair. Equal where files, held-out text, and setup are: only `seconds` is the machine's."""
+    """All numbers of one pair. They are equal for equal files, held-out text and setup, except for `seconds`."""
 
     target: str
     drafter: str
@@ -134,12 +134,12 @@ class Evaluation:
     seconds: float = field(compare=False)
 
     def write(self, path: Path) -> None:
-        """Writes it as JSON."""
+        """Writes the evaluation as JSON."""
         path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, path: Path) -> Evaluation:
-        """What `write` wrote. Raises FormatError for anything else."""
+        """Reads what `write` wrote. Raises FormatError for anything else."""
         try:
             return _evaluation(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

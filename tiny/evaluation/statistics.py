@@ -1,4 +1,4 @@
-"""What is computed from cycles and texts. Pure functions of counts; positions are counted from the first proposal."""
+"""Computes statistics of cycles and texts. Positions are counted from the first proposal."""
 
 from __future__ import annotations
 
@@ -16,28 +16,31 @@ BINS = 10
 
 
 class Judged(NamedTuple):
-    """Proposals that were judged, those with nothing rejected before them: what was foretold, and what happened."""
+    """Proposals with nothing rejected before them: their confidence, and whether they were accepted."""
 
     confidence: npt.NDArray[np.float64]
     accepted: npt.NDArray[np.bool_]
 
 
 def conditional(cycles: Sequence[Cycle], width: int) -> tuple[float | None, ...]:
-    """P(proposal k accepted | those before it were) for k = 1 to `width`; None where none was judged."""
+    """Returns P(proposal k accepted | those before it were) for k = 1 to `width`; None where none was judged."""
     judged = [[c.accepted > k for c in cycles if c.width > k and c.accepted >= k] for k in range(width)]
     return tuple(sum(each) / len(each) if each else None for each in judged)
 
 
 def reach(cycles: Sequence[Cycle], width: int) -> tuple[float, ...]:
-    """The share of all cycles that accepted k proposals or more, k = 1 to `width`; tokens per cycle are 1 + the sum."""
+    """Returns the share of all cycles that accepted k proposals or more, k = 1 to `width`.
+
+    Tokens per cycle are 1 + their sum.
+    """
     return tuple(sum(c.accepted > k for c in cycles) / len(cycles) for k in range(width))
 
 
 def per_cycle(prompts: Sequence[Sequence[Cycle]], seed: int) -> Estimate:
-    """Tokens emitted a cycle, by the cycles of each prompt.
+    """Estimates the tokens emitted a cycle, from the cycles of each prompt.
 
-    The error and the 95 % interval come from resampling prompts, not cycles: those of one text are alike (the cluster
-    bootstrap; Efron and Tibshirani, "An introduction to the bootstrap", 1993).
+    The error and the 95 % interval come from resampling prompts instead of cycles, because the cycles of one text are
+    alike (the cluster bootstrap; Efron and Tibshirani, "An introduction to the bootstrap", 1993).
     """
     cycles = np.array([len(each) for each in prompts])
     tokens = np.array([len(each) + sum(cycle.accepted for cycle in each) for each in prompts])
@@ -48,14 +51,14 @@ def per_cycle(prompts: Sequence[Sequence[Cycle]], seed: int) -> Estimate:
 
 
 def distinct(texts: Iterable[Sequence[int]], size: int = 4) -> float | None:
-    """The share of n-grams that are new to their own text; None where no text has one."""
+    """Returns the share of n-grams that are new to their own text, or None if no text has one."""
     grams = [[tuple(text[i : i + size]) for i in range(len(text) - size + 1)] for text in texts]
     total = sum(map(len, grams))
     return sum(len(set(each)) for each in grams) / total if total else None
 
 
 def judged(cycles: Iterable[Cycle]) -> Judged:
-    """The judged proposals of the cycles for which there is a confidence."""
+    """Returns the judged proposals of the cycles that have a confidence."""
     found = [
         (c.confidence[k], k < c.accepted) for c in cycles if c.confidence for k in range(min(c.accepted + 1, c.width))
     ]
@@ -64,7 +67,7 @@ def judged(cycles: Iterable[Cycle]) -> Judged:
 
 
 def bins(proposals: Judged) -> tuple[Bin, ...]:
-    """The proposals in `BINS` equal parts of [0, 1] by their confidence; parts without one are left out."""
+    """Groups the proposals by confidence in `BINS` equal parts of [0, 1]. Empty parts are left out."""
     part = np.minimum((proposals.confidence * BINS).astype(int), BINS - 1)
     return tuple(
         Bin(
@@ -77,13 +80,19 @@ def bins(proposals: Judged) -> tuple[Bin, ...]:
 
 
 def calibration_error(parts: Sequence[Bin]) -> float | None:
-    """The expected calibration error: mean |confidence - accepted| of the bins, by their counts (Guo et al. 2017)."""
+    """Returns the expected calibration error.
+
+    It is the mean of |confidence - accepted| over the bins, weighted by their counts (Guo et al. 2017).
+    """
     total = sum(part.count for part in parts)
     return sum(part.count * abs(part.confidence - part.accepted) for part in parts) / total if total else None
 
 
 def auc(proposals: Judged) -> float | None:
-    """The chance that an accepted proposal has more confidence than a rejected one, ties half; None without both."""
+    """Returns the chance that an accepted proposal has more confidence than a rejected one.
+
+    Ties count half. It is None unless there are both.
+    """
     values, which = np.unique(proposals.confidence, return_inverse=True)
     accepted = np.bincount(which[proposals.accepted], minlength=len(values))
     rejected = np.bincount(which[~proposals.accepted], minlength=len(values))

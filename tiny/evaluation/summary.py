@@ -1,4 +1,4 @@
-"""From texts to the numbers that are reported."""
+"""Computes the numbers that are reported from texts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tiny.evaluation.proposers import PROPOSERS
 from tiny.evaluation.results import POOLED, Acceptance, Calibration, Sample
 
 SAMPLED = (0.0, 0.7)
-"""Temperatures of the samples."""
+"""The temperatures of the samples."""
 
 
 def acceptance(texts: Sequence[Text], seed: int) -> tuple[Acceptance, ...]:
-    """By proposer, temperature and domain."""
+    """Returns the acceptance by proposer, temperature and domain."""
     return tuple(
         accepted([t for t in texts if (t.proposer, t.temperature, t.domain) == (proposer, temperature, domain)], seed)
         for proposer in PROPOSERS
@@ -26,7 +26,7 @@ def acceptance(texts: Sequence[Text], seed: int) -> tuple[Acceptance, ...]:
 
 
 def accepted(texts: Sequence[Text], seed: int) -> Acceptance:
-    """Of texts of one proposer, temperature and domain."""
+    """Returns the acceptance in texts of one proposer, temperature and domain."""
     cycles = [cycle for text in texts for cycle in text.cycles]
     return Acceptance(
         proposer=texts[0].proposer,
@@ -42,7 +42,7 @@ def accepted(texts: Sequence[Text], seed: int) -> Acceptance:
 
 
 def calibration(texts: Sequence[Text]) -> tuple[Calibration, ...]:
-    """Of the drafter alone, by temperature: over all domains, and in each."""
+    """Returns the calibration of the drafter by temperature, over all domains and in each."""
     drafted = [text for text in texts if text.proposer == "dspark"]
     return tuple(
         calibrated(
@@ -54,7 +54,7 @@ def calibration(texts: Sequence[Text]) -> tuple[Calibration, ...]:
 
 
 def calibrated(temperature: float, domain: str, texts: Iterable[Text]) -> Calibration:
-    """Of texts of one temperature and domain."""
+    """Returns the calibration in texts of one temperature and domain."""
     judged = statistics.judged(cycle for text in texts for cycle in text.cycles)
     bins = statistics.bins(judged)
     return Calibration(
@@ -68,7 +68,7 @@ def calibrated(temperature: float, domain: str, texts: Iterable[Text]) -> Calibr
 
 
 def samples(texts: Sequence[Text], tokenizer: Tokenizer) -> tuple[Sample, ...]:
-    """One continuation for each domain and temperature of `SAMPLED`, of the prompt in the middle."""
+    """Chooses one continuation for each domain and temperature of `SAMPLED`, of the prompt in the middle."""
     found = []
     for domain in DOMAINS:
         for temperature in SAMPLED:

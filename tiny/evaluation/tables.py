@@ -1,4 +1,4 @@
-"""Evaluations as Markdown, for a model card."""
+"""Formats evaluations in Markdown, for a model card."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = {"dspark": "DSpark", "lookup": "prompt lookup", "both": "lookup, else DS
 
 
 def tables(evaluation: Evaluation) -> str:
-    """All tables with their headings, but for the samples."""
+    """Formats all tables with their headings, without the samples."""
     setup = evaluation.setup
     cycle = (
         f"{setup.prompts} prompts of {setup.lengths.prompt} held-out tokens for each domain and temperature, up to "
@@ -40,7 +40,7 @@ def tables(evaluation: Evaluation) -> str:
 
 
 def loss_table(evaluation: Evaluation) -> str:
-    """How well the target predicts, by domain."""
+    """Formats the loss of the target by domain."""
     header = ("domain", "tokens", "nats per token", "bits per character", "top-1")
     return markdown(
         header,
@@ -52,7 +52,7 @@ def loss_table(evaluation: Evaluation) -> str:
 
 
 def cycle_table(evaluation: Evaluation) -> str:
-    """Tokens per cycle: a row for each temperature and domain, a column for each proposer."""
+    """Formats tokens per cycle, with a row for each temperature and domain and a column for each proposer."""
     found = {(x.proposer, x.temperature, x.domain): x.per_cycle for x in evaluation.acceptance}
     return markdown(
         ("domain", "T", *(NAMES[proposer] for proposer in PROPOSERS)),
@@ -69,14 +69,14 @@ def cycle_table(evaluation: Evaluation) -> str:
 
 
 def position_table(evaluation: Evaluation, proposer: str) -> str:
-    """Acceptance of each position given those before it, and how often the whole block was accepted."""
+    """Formats acceptance of each position given those before it, and of whole blocks."""
     positions = [f"accept {k}" for k in range(1, evaluation.setup.width + 1)]
     header = ("domain", "T", *positions, "whole block", "cycles", "with proposals", "distinct 4-grams")
     return markdown(header, (position_row(x) for x in evaluation.acceptance if x.proposer == proposer))
 
 
 def position_row(found: Acceptance) -> list[str]:
-    """A row of `position_table`."""
+    """Formats a row of `position_table`."""
     return [
         found.domain,
         f"{found.temperature:g}",
@@ -89,7 +89,7 @@ def position_row(found: Acceptance) -> list[str]:
 
 
 def calibration_table(evaluation: Evaluation) -> str:
-    """How far the drafter's confidence can be trusted."""
+    """Formats the calibration of the drafter's confidence."""
     header = ("domain", "T", "proposals judged", "calibration error", "AUC")
     return markdown(
         header,
@@ -101,7 +101,7 @@ def calibration_table(evaluation: Evaluation) -> str:
 
 
 def comparison_table(comparison: Comparison) -> str:
-    """Two runs' tokens per cycle."""
+    """Formats the tokens per cycle of two runs."""
     header = ("domain", "T", "first", "second", "difference")
     return markdown(
         header,
@@ -119,7 +119,7 @@ def comparison_table(comparison: Comparison) -> str:
 
 
 def sample_texts(evaluation: Evaluation) -> str:
-    """The samples, each prompt and its continuation in a block of its own."""
+    """Formats the samples, each prompt and continuation in a block of its own."""
     return "\n".join(
         f"#### {sample.domain}, temperature {sample.temperature:g}\n\nPrompt:\n\n{fenced(sample.prompt)}\n\n"
         f"Continuation:\n\n{fenced(sample.text)}\n"
@@ -128,22 +128,22 @@ def sample_texts(evaluation: Evaluation) -> str:
 
 
 def fenced(text: str) -> str:
-    """A code block that no backticks inside can end."""
+    """Formats a code block that no backticks inside can end."""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}text\n{text}\n{fence}"
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose first column is text and whose others are numbers."""
+    """Formats a table whose first column is text and whose others are numbers."""
     rule = [":--", *("--:" for _ in header[1:])]
     return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
 
 
 def number(value: float | None, digits: int) -> str:
-    """A number; a dash where there is none."""
+    """Formats a number, or a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def percent(share: float) -> str:
-    """A share in percent."""
+    """Formats a share in percent."""
     return f"{100 * share:.1f} %"

@@ -16,7 +16,7 @@ HIDDEN = -1e30
 
 
 class Projections(nn.Module):
-    """Queries, the one key-value head, sinks and the grouped output."""
+    """The projections of attention: queries, the one key-value head, sinks, and the grouped output."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Attention(nn.Module):
         self.indexer = Indexer(shape) if ratio == 4 else None
 
     def angles(self, positions: Tensor) -> Angles:
-        """Layers that compress have a base of their own."""
+        """Returns the angles of positions. Layers that compress have a RoPE base of their own."""
         base = self.shape.compress_rope_base if self.ratio else self.shape.rope_base
         return Angles(positions, self.shape.rope_size, base)
 
@@ -108,7 +108,7 @@ class Attention(nn.Module):
         scores = self.indexer(x.detach(), low.detach(), angles).masked_fill(~seen, HIDDEN)
         loss = self.indexer.loss(scores, (logits.detach() + mask)) if indexed else x.new_zeros(())
         if cut:
-            order = scores.detach().argsort(dim=-1, descending=True, stable=True)  # ties: the first
+            order = scores.detach().argsort(dim=-1, descending=True, stable=True)  # of ties, the first
             chosen = order[..., : self.shape.index_top_k]
             mask = mask + torch.full_like(scores, HIDDEN).scatter(-1, chosen, 0.0)[:, :, None]
         return mask, loss

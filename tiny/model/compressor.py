@@ -1,4 +1,4 @@
-"""Compressed rows of a layer, and the indexer that chooses among them."""
+"""Makes the compressed rows of a layer, and chooses among them with the indexer."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ class Compressor(nn.Module):
         self.norm = Norm(size, shape.epsilon)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x [sequences, length, d] -> [sequences, length // ratio, size]; an incomplete block gives none."""
+        """Compresses x [sequences, length, d] to [sequences, length // ratio, size].
+
+        An incomplete block gives no row.
+        """
         packed = self.pack(x)
         positions = torch.arange(packed.shape[1]) * self.ratio
         return rotate(packed, Angles(positions, self.shape.rope_size, self.shape.compress_rope_base))
 
     def pack(self, x: Tensor) -> Tensor:
-        """The same before rotation, where a row does not depend on its position."""
+        """Computes the rows before rotation, where a row does not depend on its position."""
         count = x.shape[1] // self.ratio
         blocks = x[:, : count * self.ratio].unflatten(1, (count, self.ratio))
         values, gates = self.wkv(blocks), self.wgate(blocks) + self.ape
@@ -38,7 +41,7 @@ class Compressor(nn.Module):
         return self.norm((values * gates.softmax(2)).sum(2))
 
     def overlap(self, blocks: Tensor, before: float) -> Tensor:
-        """The first half of each previous block's components, then the second half of each block's own."""
+        """Joins the first half of each previous block's components with the second half of each block's own."""
         first, second = blocks.chunk(2, -1)
         return torch.cat([F.pad(first[:, :-1], (0, 0, 0, 0, 1, 0), value=before), second], 2)
 
@@ -72,5 +75,5 @@ class Indexer(nn.Module):
 
 
 def visible(positions: Tensor, rows: int, ratio: int) -> Tensor:
-    """Whether a query sees a row: [positions, rows]. A block is seen from its last token on."""
+    """Tells whether a query sees a row, as [positions, rows]. A block is seen from its last token on."""
     return torch.arange(rows)[None] < ((positions + 1) // ratio)[:, None]

@@ -1,4 +1,4 @@
-"""Token-by-token decoding of many texts at once, for what the drafter learns from."""
+"""Decodes many texts at once, token by token, for the training of the drafter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .target import Target
 
 
 class Decoder:
-    """The target's state for texts that are all equally long. All compressed rows are seen: see `longest`."""
+    """The target's state for texts of equal length. All compressed rows are seen (see `longest`)."""
 
     def __init__(self, target: Target, texts: int, length: int) -> None:
         if length > longest(target):
@@ -52,10 +52,10 @@ class Decoder:
         return attention.project.output(weights @ seen, angles)
 
     def compress(self, number: int, compressor: Compressor) -> Tensor:
-        """The compressed rows so far, with a new one where a block has just become complete."""
+        """Returns the compressed rows so far, with a new one if a block has just become complete."""
         rows, within = divmod(self.position + 1, compressor.ratio)
         if rows and not within:
-            first = max(0, rows - 2) * compressor.ratio  # a block reads the one before it, where the ratio is 4
+            first = max(0, rows - 2) * compressor.ratio  # with a ratio of 4, a block reads the one before it
             made = compressor.pack(self.inputs[number][:, first : self.position + 1])[:, -1]
             position = torch.tensor((rows - 1) * compressor.ratio)
             angles = Angles(position, self.target.shape.rope_size, self.target.shape.compress_rope_base)
@@ -64,7 +64,7 @@ class Decoder:
 
 
 def longest(target: Target) -> int:
-    """Tokens up to which the indexer's choice is all rows."""
+    """Returns the length of text up to which the indexer chooses all rows."""
     return 4 * target.shape.index_top_k
 
 

@@ -15,7 +15,7 @@ from .layers import Angles, Experts, HyperConnection, Norm, StreamHead, matrix, 
 
 
 class Stage(nn.Module):
-    """As a target's layer, but for its attention: from a whole block to the context before it and to itself."""
+    """A layer of the drafter. It differs from the target's in its attention: to the context and to the whole block."""
 
     def __init__(self, shape: Shape, number: int) -> None:
         super().__init__()
@@ -85,8 +85,8 @@ class Drafter(nn.Module):
     def forward(self, target: nn.Module, features: Tensor, anchors: Tensor, previous: Tensor) -> Draft:
         """Drafts behind anchors.
 
-        features [sequences, length, taps * d]; anchors [sequences, anchors] are positions; previous [sequences,
-        anchors, block] the tokens before each slot, the anchor's own first.
+        `features` is [sequences, length, taps * d]. `anchors` [sequences, anchors] are positions. `previous`
+        [sequences, anchors, block] are the tokens before each slot, with the anchor's own first.
         """
         context = self.main_norm(self.main_proj(features))
         tokens = torch.full_like(previous, NOISE)
@@ -99,6 +99,6 @@ class Drafter(nn.Module):
         hidden = self.hc_head(x).view(*previous.shape, -1)
         before = F.embedding(previous, self.markov_w1)
         logits = F.linear(self.norm(hidden), target.head.weight.detach()) + before @ self.markov_w2.t()
-        # The confidence reads, and must not bend, what makes the proposals.
+        # The confidence reads the hidden state, but its gradient must not change how proposals are made.
         read = torch.cat([hidden, before], -1).detach()
         return Draft(logits, (read @ self.confidence.t()).squeeze(-1), chosen)

@@ -1,4 +1,4 @@
-"""What targets and drafters share: norms, rotary embedding, hyper-connections, mixture of experts."""
+"""Holds what targets and drafters share: norms, rotary embedding, hyper-connections, mixture of experts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from . import ops
 
 
 def matrix(rows: int, columns: int, deviation: float | None = None) -> nn.Linear:
-    """A product without bias, normally distributed; 1 / sqrt(columns) keeps its input's size."""
+    """Makes a linear layer without bias, drawn from a normal distribution.
+
+    A `deviation` of 1 / sqrt(columns) keeps the size of its input.
+    """
     made = nn.Linear(columns, rows, bias=False)
     nn.init.normal_(made.weight, std=1 / math.sqrt(columns) if deviation is None else deviation)
     return made
 
 
 def parameter(*shape: int, deviation: float = 0.0) -> nn.Parameter:
-    """Normally distributed around 0."""
+    """Makes a parameter that is drawn from a normal distribution around 0."""
     return nn.Parameter(torch.randn(*shape) * deviation)
 
 
@@ -52,7 +55,7 @@ class Angles:
 
 
 def rotate(x: Tensor, angles: Angles, back: bool = False) -> Tensor:
-    """The last components of x rotated, neighbours as a pair."""
+    """Rotates the last components of x, in pairs of neighbours."""
     cos, sin = angles.cos, -angles.sin if back else angles.sin
     plain, turned = x.split([x.shape[-1] - 2 * cos.shape[-1], 2 * cos.shape[-1]], -1)
     even, odd = turned.unflatten(-1, (-1, 2)).unbind(-1)
@@ -61,7 +64,7 @@ def rotate(x: Tensor, angles: Angles, back: bool = False) -> Tensor:
 
 
 class HyperConnection(nn.Module):
-    """How a block reads the residual streams and writes them back (spec: deepseek-v4.md, hyper-connections)."""
+    """Reads a block's input from the residual streams, and writes its output back (docs/model.md, section 2.2)."""
 
     def __init__(self, shape: Shape, number: int) -> None:
         super().__init__()
@@ -70,7 +73,7 @@ class HyperConnection(nn.Module):
         self.scale = nn.Parameter(torch.full((3,), 0.5))
         base = torch.zeros((2 + n) * n)
         base[:n] = -1.0
-        base[number % n] = 1.5  # the streams start alike, and nothing else would tell them apart
+        base[number % n] = 1.5  # streams start equal, and only this makes them differ
         base[2 * n :] = (4 * torch.eye(n)).flatten()
         self.base = nn.Parameter(base)
 
@@ -102,7 +105,7 @@ class StreamHead(nn.Module):
 
 
 class Experts(nn.Module):
-    """Routed experts, chosen by score and bias or by the token's own table, and a shared one."""
+    """Routed experts, chosen by score and bias or by the token's own table, and a shared expert."""
 
     def __init__(self, shape: Shape, hashed: bool) -> None:
         super().__init__()
@@ -116,7 +119,7 @@ class Experts(nn.Module):
         self.register_buffer("table" if hashed else "bias", self.random_table() if hashed else torch.zeros(count))
 
     def random_table(self) -> Tensor:
-        """Different experts for each token, [vocab, used]."""
+        """Draws different experts for each token, [vocab, used]."""
         return torch.rand(self.shape.vocab, self.shape.experts).argsort(1)[:, : self.shape.experts_used].contiguous()
 
     def forward(self, x: Tensor, tokens: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -129,7 +132,7 @@ class Experts(nn.Module):
         return routed + self.shared2(ops.activate(self.shared13(x), self.shape.clamp)), chosen
 
     def likeliest(self, scores: Tensor) -> Tensor:
-        """Experts by score and bias, [n, used]."""
+        """Chooses experts by score and bias, [n, used]."""
         return (scores + self.bias).topk(self.shape.experts_used, -1).indices
 
     def balance(self, load: Tensor, step: float) -> None:

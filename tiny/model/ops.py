@@ -1,4 +1,7 @@
-"""Operations with gradients of our own: norms, hyper-connections (in `ops.cpp`, compiled at first use), experts."""
+"""Defines operations with gradients of their own: norms, hyper-connections, experts.
+
+The hyper-connections are in `ops.cpp`, which is compiled at first use.
+"""
 
 from __future__ import annotations
 
@@ -65,34 +68,34 @@ class _Post(Function):
 
 
 def norm(x: Tensor, weight: Tensor | None, epsilon: float) -> Tensor:
-    """Rows (the last dimension) over their root mean square, times `weight`."""
+    """Divides rows (the last dimension) by their root mean square, and multiplies them by `weight`."""
     y = _Norm.apply(x, epsilon)
     return y if weight is None else y * weight
 
 
 def sinkhorn(logits: Tensor, iterations: int, epsilon: float) -> Tensor:
-    """Doubly stochastic matrices [n, 16], row-major [source][destination], of four streams."""
+    """Returns doubly stochastic matrices [n, 16] of four streams, row-major [source][destination]."""
     return _Sinkhorn.apply(logits.contiguous(), iterations, epsilon)
 
 
 def mix(x: Tensor, pre: Tensor) -> Tensor:
-    """Streams x [n, 4, d] collapsed with weights `pre` [n, 4] to [n, d]."""
+    """Collapses streams x [n, 4, d] with weights `pre` [n, 4] to [n, d]."""
     return _Mix.apply(x.contiguous(), pre.contiguous())
 
 
 def post(x: Tensor, y: Tensor, weights: Tensor, comb: Tensor) -> Tensor:
-    """The streams after a block: weights[to] * y + sum over `from` of comb[from][to] * x[from], [n, 4, d]."""
+    """Returns the streams after a block: weights[to] * y + sum over `from` of comb[from][to] * x[from], [n, 4, d]."""
     return _Post.apply(x, y.contiguous(), weights.contiguous(), comb)
 
 
 def activate(hidden: Tensor, clamp: float) -> Tensor:
-    """SwiGLU of [gate | up] with its clamps: gate from above, up on both sides."""
+    """Computes SwiGLU of [gate | up] with its clamps: gate from above, up on both sides."""
     gate, up = hidden.chunk(2, -1)
     return F.silu(gate.clamp(max=clamp)) * up.clamp(-clamp, clamp)
 
 
 class _Experts(Function):
-    """Rows sorted by expert, one product an expert; the products' results are written into place, forwards and back."""
+    """Multiplies rows that are sorted by expert, one matmul for each expert, forwards and backwards."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, w13: Tensor, w2: Tensor, ids: Tensor, weights: Tensor, clamp: float) -> Tensor:
@@ -136,7 +139,7 @@ class _Experts(Function):
 
 
 def parts(counts: list[int]) -> list[tuple[int, slice]]:
-    """The experts that have rows, with their rows."""
+    """Returns the experts that have rows, with their rows."""
     found, first = [], 0
     for expert, count in enumerate(counts):
         if count:
@@ -146,7 +149,7 @@ def parts(counts: list[int]) -> list[tuple[int, slice]]:
 
 
 def activate_backward(hidden: Tensor, gradient: Tensor, clamp: float) -> Tensor:
-    """Gradient of `activate` with respect to `hidden`."""
+    """Computes the gradient of `activate` with respect to `hidden`."""
     gate, up = hidden.chunk(2, -1)
     limited, bounded = gate.clamp(max=clamp), up.clamp(-clamp, clamp)
     sigmoid = torch.sigmoid(limited)
@@ -156,9 +159,9 @@ def activate_backward(hidden: Tensor, gradient: Tensor, clamp: float) -> Tensor:
 
 
 def experts(x: Tensor, w13: Tensor, w2: Tensor, ids: Tensor, weights: Tensor, clamp: float) -> Tensor:
-    """Weighted sum of the chosen experts.
+    """Computes the weighted sum of the chosen experts, [n, d].
 
-    x [n, d], w13 [experts, 2 * width, d] (gate rows before up rows), w2 [experts, d, width], ids and weights
-    [n, used] -> [n, d].
+    x is [n, d], `w13` [experts, 2 * width, d] with gate rows before up rows, `w2` [experts, d, width], `ids` and
+    `weights` [n, used].
     """
     return _Experts.apply(x, w13, w2, ids, weights, clamp)

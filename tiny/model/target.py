@@ -1,4 +1,4 @@
-"""The target: embedding, layers, head."""
+"""Defines the target: embedding, layers, head."""
 
 from __future__ import annotations
 
@@ -36,7 +36,14 @@ class Layer(nn.Module):
 
 @dataclass
 class Output:
-    """What a forward pass gives: hidden [n, d] after the norm, features [n, taps * d], experts used by layer, loss."""
+    """The result of a forward pass.
+
+    Attributes:
+        hidden: [n, d] after the norm.
+        features: [n, taps * d], or None.
+        experts: the experts used, by layer.
+        loss: the loss of the indexer.
+    """
 
     hidden: Tensor
     features: Tensor | None

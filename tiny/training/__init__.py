@@ -1,1 +1,1 @@
-"""Training of the target and of the drafter: one process a core, resumable, the same numbers for the same seed."""
+"""Trains the target and the drafter, in one process for each core. Training is resumable and repeatable by seed."""

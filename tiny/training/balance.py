@@ -1,4 +1,4 @@
-"""Keeps experts about equally busy, without a loss that would bend the model (spec: deepseek-v4.md, noaux_tc)."""
+"""Keeps experts about equally busy without an additional loss (the method `noaux_tc` of DeepSeek-V4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ STEP = 2e-3
 
 
 def balance(layers: Iterable[Experts], chosen: Iterable[Tensor], factor: float) -> None:
-    """Moves the routers' biases by all processes' loads; `factor` is the schedule's. Table routing has none."""
+    """Moves the biases of the routers by the loads of all processes. Routing by table has no bias.
+
+    `factor` is the factor of the schedule.
+    """
     for layer, used in zip(layers, chosen, strict=True):
         if not layer.hashed:
             load = torch.bincount(used.flatten(), minlength=layer.shape.experts).float()

@@ -1,4 +1,4 @@
-"""Saved states of a training, and the finished model."""
+"""Saves the states of a training, and the finished model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .optimisers import Optimisers
 
 @dataclass
 class Settings:
-    """What a training is of: another's checkpoint is not gone on with."""
+    """The settings of a training. A checkpoint of other settings is not continued."""
 
     model: Any
     amount: int
@@ -23,7 +23,7 @@ class Settings:
 
 
 def save(path: Path, step: int, model: nn.Module, optimisers: Optimisers, settings: Settings) -> None:
-    """Everything that the next step needs."""
+    """Saves everything that the next step needs."""
     state = {
         "step": step,
         "model": model.state_dict(),
@@ -34,7 +34,7 @@ def save(path: Path, step: int, model: nn.Module, optimisers: Optimisers, settin
 
 
 def resume(path: Path, model: nn.Module, optimisers: Optimisers, settings: Settings) -> int:
-    """The number of steps that were done, 0 where there is no checkpoint of the same training."""
+    """Returns the number of steps that were done, or 0 if there is no checkpoint of the same training."""
     if not path.exists():
         return 0
     state = torch.load(path, weights_only=True)
@@ -46,13 +46,13 @@ def resume(path: Path, model: nn.Module, optimisers: Optimisers, settings: Setti
 
 
 def write(path: Path, state: dict[str, Any]) -> None:
-    """Under a temporary name, then renamed."""
+    """Writes to a temporary name, and renames it."""
     partial = path.with_suffix(".partial")
     torch.save(state, partial)
     os.replace(partial, path)
 
 
 def load_model(path: Path, model: nn.Module) -> nn.Module:
-    """A finished model's weights."""
+    """Loads the weights of a finished model."""
     model.load_state_dict(torch.load(path, weights_only=True))
     return model.eval()

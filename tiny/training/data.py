@@ -1,4 +1,4 @@
-"""Windows of the corpus, drawn at random by domain."""
+"""Draws windows of the corpus at random, by domain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..config import DOMAINS, MIXTURE
 
 
 class Corpus:
-    """The training tokens of all domains, mapped; windows depend on nothing but the seed and the step."""
+    """The mapped training tokens of all domains. Windows depend on the seed and the step alone."""
 
     def __init__(self, work: Path, seed: int) -> None:
         self.streams = [np.memmap(work / "data" / f"train_{domain}.bin", "<u2", "r") for domain in DOMAINS]
@@ -20,7 +20,7 @@ class Corpus:
         self.seed = seed
 
     def windows(self, step: int, rank: int, count: int, length: int) -> Tensor:
-        """[count, length] tokens for one process's part of a step."""
+        """Returns [count, length] tokens for one process's part of a step."""
         rng = np.random.default_rng([self.seed, step, rank])
         rows = []
         for domain in rng.choice(len(DOMAINS), count, p=self.weights / self.weights.sum()):
@@ -31,7 +31,7 @@ class Corpus:
 
 
 def heldout(work: Path, domain: str, count: int, length: int) -> Tensor:
-    """[count, length] tokens, evenly spread over the domain's held-out text."""
+    """Returns [count, length] tokens, spread evenly over the held-out text of a domain."""
     stream = np.fromfile(work / "data" / f"heldout_{domain}.bin", "<u2").astype(np.int64)
     step = (len(stream) - length) // count
     return torch.from_numpy(np.stack([stream[i * step : i * step + length] for i in range(count)]))

@@ -1,4 +1,4 @@
-"""Training of the drafter on the frozen target (spec: dspark.md, section 7)."""
+"""Trains the drafter on the frozen target (docs/dspark.md describes the drafter)."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .report import Report
 from .teacher import Lesson, Teacher
 
 SEQUENCES, ANCHORS = 6, 40
-"""Texts of a step, over all processes, and anchors in each."""
+"""The texts of a step over all processes, and the anchors in each."""
 SLOT_WEIGHT = 0.85
 CONFIDENCE_LOSS, SAVE_EVERY = 0.3, 200
 CALIBRATED = (0.7, 1.0)
-"""Temperatures at whose acceptance, on average, the confidence aims."""
+"""The temperatures whose mean acceptance the confidence learns."""
 
 
 def train(rank: int, work: Path, steps: int, seed: int) -> None:
-    """One process of the training; ends with `work/drafter.pt`."""
+    """Runs one process of the training. It ends with `work/drafter.pt`."""
     torch.manual_seed(seed)
     shape, draft = Shape(), DraftShape()
     target = checkpoint.load_model(work / "target.pt", Target(shape)).requires_grad_(False)
@@ -54,7 +54,7 @@ def train(rank: int, work: Path, steps: int, seed: int) -> None:
 
 
 def anchors(lesson: Lesson, rng: torch.Generator) -> Tensor:
-    """Random positions [sequences, ANCHORS], with a block behind each."""
+    """Draws positions [sequences, ANCHORS] with a block behind each."""
     count, length = lesson.tokens.shape
     last = length - DraftShape().block - 1
     share = torch.rand(count, ANCHORS, generator=rng)
@@ -64,7 +64,7 @@ def anchors(lesson: Lesson, rng: torch.Generator) -> Tensor:
 def forward(
     target: Target, model: Drafter, lesson: Lesson, positions: Tensor, late: bool
 ) -> tuple[Draft, dict[str, float]]:
-    """Gradients of one step's loss; teacher forcing: the token before each slot is the true one."""
+    """Computes the gradients of one step's loss, with teacher forcing: the token before each slot is the true one."""
     block = model.draft.block
     slots = positions[..., None] + torch.arange(block)
     rows = torch.arange(len(slots))[:, None, None]
@@ -76,7 +76,7 @@ def forward(
     divergence = F.kl_div(log_q, log_p, reduction="none", log_target=True).sum(-1)
     accepted = torch.stack([overlap_at(wanted, made.logits.detach(), t) for t in CALIBRATED]).mean(0)
     confidence = F.binary_cross_entropy_with_logits(made.confidence, accepted, reduction="none")
-    share = 1.0 if late else 0.5  # of total variation, which is what acceptance is; divergence learns faster at first
+    share = 1.0 if late else 0.5  # of total variation, which equals rejection; divergence learns faster at first
     loss = divergence * (1.5 - share) + 2 * share * (1 - overlap) + CONFIDENCE_LOSS * confidence
     weights = SLOT_WEIGHT ** torch.arange(block)
     (loss.mean((0, 1)) * weights / weights.sum()).sum().backward()
@@ -85,5 +85,5 @@ def forward(
 
 
 def overlap_at(p: Tensor, q: Tensor, temperature: float) -> Tensor:
-    """Probability that a proposal is accepted at a temperature, from logits [..., vocab]."""
+    """Returns the probability that a proposal is accepted at a temperature, from logits [..., vocab]."""
     return torch.minimum((p / temperature).softmax(-1), (q / temperature).softmax(-1)).sum(-1)

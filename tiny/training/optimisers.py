@@ -1,4 +1,4 @@
-"""Muon for the matrices of attention and shared experts, AdamW for the rest."""
+"""Optimises matrices of attention and shared experts with Muon, and the rest with AdamW."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 MUON = ("wq_a", "wq_b", "wkv", "wo_a", "wo_b", "shared13", "shared2", "main_proj")
-"""Modules whose weights Muon takes; gates and small tensors do better with AdamW."""
+"""Modules whose weights Muon updates. Gates and small tensors do better with AdamW."""
 ADAM_RATES = {"w13": 2e-3, "w2": 2e-3, "embed": 6e-3}
 ADAM_RATE, MUON_RATE, MUON_DECAY = 2.5e-3, 0.02, 0.05
 EXPERT_DECAY = 0.02
@@ -18,7 +18,7 @@ WARM_UP, FLAT, FLOOR = 40, 0.45, 0.03
 class Muon(torch.optim.Optimizer):
     """Momentum whose update is made orthogonal by Newton-Schulz steps (Jordan et al., 2024).
 
-    Grouped projections, [groups * rows, columns], are told apart by `blocks`.
+    `blocks` tells the groups of a grouped projection [groups * rows, columns] apart.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], blocks: dict[int, int]) -> None:
@@ -27,7 +27,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
-        """One update of every parameter that has a gradient."""
+        """Updates every parameter that has a gradient."""
         for group in self.param_groups:
             by_shape: dict[tuple[int, ...], list[tuple[nn.Parameter, Tensor]]] = {}
             for parameter in group["params"]:
@@ -46,7 +46,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """The nearest orthogonal matrices of [n, rows, columns], roughly: singular values near 1."""
+    """Returns nearly the nearest orthogonal matrices of [n, rows, columns]: singular values are near 1."""
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices
     x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
@@ -57,7 +57,7 @@ def orthogonal(matrices: Tensor) -> Tensor:
 
 
 class Optimisers:
-    """Both, with one schedule: warm-up, flat, linear to the floor."""
+    """Both optimisers with one schedule: warm-up, flat, linear to the floor."""
 
     def __init__(self, model: nn.Module) -> None:
         matrices, blocks, others = [], {}, []
@@ -76,7 +76,10 @@ class Optimisers:
         self.rates = [[group["lr"] for group in each.param_groups] for each in self.all]
 
     def step(self, number: int, done: float) -> float:
-        """Clips and updates; `done` is the share of the training behind us. Returns the schedule's factor."""
+        """Clips gradients and updates. `done` is the share of the training that is done.
+
+        Returns the factor of the schedule.
+        """
         factor = min(1.0, (number + 1) / WARM_UP) * min(1.0, max(FLOOR, 1 - (done - FLAT) / (1 - FLAT)))
         nn.utils.clip_grad_norm_(self.clipped, 1.0)
         for each, rates in zip(self.all, self.rates, strict=True):

@@ -1,4 +1,4 @@
-"""One process a core, with one thread each: small products gain nothing from threads, and lose at every barrier."""
+"""Runs one process with one thread on each core, because threads do not speed up small matmuls."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import torch.multiprocessing as multiprocessing
 from torch import Tensor
 
 JEMALLOC = "dirty_decay_ms:-1,muzzy_decay_ms:-1,thp:always,metadata_thp:auto,oversize_threshold:0"
-"""Keeps freed pages: a step frees and takes the same megabytes thousands of times."""
+"""The allocator that keeps freed pages. A step frees and takes the same megabytes thousands of times."""
 
 
 def run(function: Callable[..., None], workers: int, *arguments: Any) -> None:
-    """`function(rank, *arguments)` in each of `workers` processes; the first failure ends all."""
+    """Runs `function(rank, *arguments)` in each of `workers` processes. The first failure ends all."""
     preload = ctypes.util.find_library("jemalloc")
     if preload:
         os.environ["LD_PRELOAD"], os.environ["MALLOC_CONF"] = preload, JEMALLOC
@@ -30,7 +30,7 @@ def run(function: Callable[..., None], workers: int, *arguments: Any) -> None:
 
 
 def entry(rank: int, function: Callable[..., None], workers: int, arguments: Sequence[Any]) -> None:
-    """A process's first call."""
+    """Starts the work of one process."""
     torch.set_num_threads(1)
     meeting = Path(os.environ.get("TMPDIR", "/tmp")) / f"ds4py-tiny-{os.getppid()}"
     dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=workers)
@@ -53,5 +53,5 @@ def average(tensors: Sequence[Tensor]) -> None:
 
 
 def is_first() -> bool:
-    """Whether this process reports and writes files."""
+    """Tells whether this process reports and writes files."""
     return dist.get_rank() == 0

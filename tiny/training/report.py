@@ -1,4 +1,4 @@
-"""What a training tells: a line every few steps, to a file and to stderr."""
+"""Reports the progress of a training, a line every few steps, to a file and to stderr."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EVERY = 25
 
 
 class Report:
-    """Means of the numbers handed in, with speed and time left."""
+    """Collects means of numbers, with speed and time left."""
 
     def __init__(self, path: Path, total: int, done: int) -> None:
         self.path, self.total, self.first, self.begin = path, total, done, time.monotonic()
@@ -21,7 +21,7 @@ class Report:
         self.count = 0
 
     def add(self, step: int, done: int, **values: float) -> None:
-        """`done` of `total` units of work are behind us."""
+        """Adds a step after which `done` of `total` units of work are done."""
         for name, value in values.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
         self.count += 1
@@ -32,7 +32,7 @@ class Report:
             self.sums, self.count = {}, 0
 
     def line(self, values: dict[str, object], left: float | None = None) -> None:
-        """Writes values; `left` is in seconds."""
+        """Writes the values. `left` is in seconds."""
         if not is_first():
             return
         with self.path.open("a") as file:

@@ -1,4 +1,4 @@
-"""Texts that the target writes: what the drafter will have to predict."""
+"""Generates texts with the target, which the drafter learns to predict."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from .report import Report
 
 TEXTS, PROMPT, LENGTH = 96, 32, 256
 TEMPERATURES = (0.0, 0.7, 1.0, 1.0)
-"""Mostly as it will be sampled; greedy text, which repeats itself, is easy to learn."""
+"""The temperatures of the texts. Few are greedy, because greedy text repeats itself and is easy to learn."""
 
 
 def write(rank: int, work: Path, tokens: int, seed: int) -> None:
-    """One process's share of `tokens` generated tokens; ends with `work/rollouts.RANK.npy`, uint16 [texts, LENGTH]."""
+    """Generates one process's share of `tokens` tokens.
+
+    It ends with `work/rollouts.RANK.npy`, uint16 [texts, LENGTH].
+    """
     path = work / f"rollouts.{rank}.npy"
     if path.exists():
         return

@@ -1,4 +1,4 @@
-"""Training of the target: next-token loss, the indexer's loss on longer sequences, balanced experts."""
+"""Trains the target: next-token loss, the indexer's loss on longer sequences, balanced experts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAVE_EVERY, EVALUATE_EVERY = 200, 1000
 
 
 def train(rank: int, work: Path, tokens: int, seed: int) -> None:
-    """One process of the training; ends with `work/target.pt`."""
+    """Runs one process of the training. It ends with `work/target.pt`."""
     torch.manual_seed(seed)
     shape = Shape()
     model, corpus = Target(shape), Corpus(work, seed)
@@ -52,7 +52,10 @@ def train(rank: int, work: Path, tokens: int, seed: int) -> None:
 
 
 def forward(model: Target, windows: Tensor, indexed: bool) -> tuple[Output, float]:
-    """Gradients of the loss of windows [sequences, length + 1]; the loss in nats a token."""
+    """Computes the gradients of the loss of windows [sequences, length + 1].
+
+    Returns the output, and the loss in nats per token.
+    """
     output = model(windows[:, :-1], indexed=indexed)
     loss = F.cross_entropy(model.head(output.hidden), windows[:, 1:].flatten())
     (loss + INDEX_LOSS * output.index_loss).backward()
@@ -64,12 +67,12 @@ def forward(model: Target, windows: Tensor, indexed: bool) -> tuple[Output, floa
 
 
 def phase_at(done: float) -> Phase:
-    """The phase for a share of the tokens."""
+    """Returns the phase for a share of the tokens."""
     return next(phase for phase in PHASES if done < phase.until)
 
 
 def seen_after(steps: int, tokens: int) -> int:
-    """Tokens of the first `steps` steps."""
+    """Returns the tokens of the first `steps` steps."""
     done = 0
     for _ in range(steps):
         phase = phase_at(done / tokens)
@@ -79,7 +82,7 @@ def seen_after(steps: int, tokens: int) -> int:
 
 @torch.no_grad()
 def losses(model: Target, work: Path) -> dict[str, object]:
-    """Nats a token on held-out text by domain."""
+    """Returns the nats per token on held-out text by domain."""
     found: dict[str, object] = {}
     for domain in DOMAINS:
         windows = heldout(work, domain, 8, 512 + 1)

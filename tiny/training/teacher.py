@@ -1,6 +1,6 @@
-"""What the drafter learns from: texts, half of them the target's own, with what the target computes on them.
+"""Computes what the drafter learns from: texts, half of them the target's own, with the target's outputs.
 
-It is computed once and kept: otherwise the target would take most of each of the drafter's steps.
+The outputs are computed once and stored. Otherwise the target would take most of the time of each drafter step.
 """
 
 from __future__ import annotations
@@ -29,8 +29,14 @@ KINDS = ("tokens", "features", "hidden")
 
 @dataclass
 class Lesson:
-    """tokens [n, length]; features [n, length, taps * d] and hidden [n, length, d] of the target; first [n] is where
-    anchors may begin."""
+    """A batch of texts for the drafter.
+
+    Attributes:
+        tokens: [n, length].
+        features: [n, length, taps * d] of the target.
+        hidden: [n, length, d] of the target.
+        first: [n], the first position where an anchor may be.
+    """
 
     tokens: Tensor
     features: Tensor
@@ -40,7 +46,10 @@ class Lesson:
 
 @torch.no_grad()
 def write(rank: int, work: Path, seed: int) -> None:
-    """One process's part, with its own rollouts: `work/teacher.RANK.KIND.npy`, tokens uint16, the others float16."""
+    """Computes the part of one process, with its own rollouts.
+
+    It writes `work/teacher.RANK.KIND.npy`, with tokens as uint16 and the others as float16.
+    """
     if path(work, rank, KINDS[-1]).exists():
         return
     shape, draft = Shape(), DraftShape()
@@ -64,13 +73,13 @@ def write(rank: int, work: Path, seed: int) -> None:
 
 
 class Teacher:
-    """The lessons of one process, mapped."""
+    """The mapped lessons of one process."""
 
     def __init__(self, work: Path, rank: int) -> None:
         self.tokens, self.features, self.hidden = (np.load(path(work, rank, kind), mmap_mode="r") for kind in KINDS)
 
     def lesson(self, count: int, turn: int, rng: torch.Generator) -> Lesson:
-        """`count` texts at random; of an odd number every other `turn` has one more of the target's own."""
+        """Draws `count` texts. If `count` is odd, every other `turn` has one more of the target's own."""
         half, own = len(self.tokens) // 2, count // 2 + count % 2 * (turn % 2)
         rows = torch.randint(half, (count,), generator=rng) + torch.where(torch.arange(count) < own, 0, half)
         tokens, features, hidden = (
@@ -82,10 +91,10 @@ class Teacher:
 
 
 def path(work: Path, rank: int, kind: str) -> Path:
-    """Where one process's part of one kind is."""
+    """Returns the path of one process's part of one kind."""
     return work / f"teacher.{rank}.{kind}.npy"
 
 
 def create(work: Path, rank: int, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """A new array on disk, float16, under a temporary name."""
+    """Creates an array of float16 on disk, under a temporary name."""
     return np.lib.format.open_memmap(path(work, rank, kind).with_suffix(".partial"), "w+", np.float16, shape)

@@ -1,1 +1,1 @@
-"""What `ds4py chat` is made of: the conversation, the commands, the keyboard and the screen."""
+"""Holds the parts of `ds4py chat`: the conversation, its commands, the line editor and the printer."""

@@ -1,4 +1,4 @@
-"""The commands of a conversation: lines that begin with a slash."""
+"""Runs the commands of a conversation, which are lines that begin with a slash."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from ds4py.cli.model import read_text
 from ds4py.cli.options import DRAFTERS, chosen_width, width
-from ds4py.cli.repl.talk import Talk
+from ds4py.cli.repl.conversation import Conversation
 from ds4py.cli.speculation import note_speculation
 from ds4py.errors import RequestError
 
@@ -30,65 +30,68 @@ Enter sends a message, Alt-Enter begins a new line; Ctrl-C stops an answer or cl
 
 
 class Quit(Exception):
-    """The conversation is over."""
+    """Raised when the user leaves the conversation."""
 
 
 class Commands:
-    """Runs commands on a conversation and on the flags that its answers are made with (`--draft`, `--width`)."""
+    """Runs commands, which change the conversation or the flags of its answers (`--draft`, `--width`)."""
 
-    def __init__(self, talk: Talk, args: argparse.Namespace) -> None:
-        self._talk = talk
+    def __init__(self, conversation: Conversation, args: argparse.Namespace) -> None:
+        self._conversation = conversation
         self._args = args
         self._before = ""
         self._known: dict[str, Callable[[str], None]] = {
             "system": self._system,
-            "think": alone("think", lambda: self._think(True)),
-            "nothink": alone("nothink", lambda: self._think(False)),
+            "think": without_argument("think", lambda: self._think(True)),
+            "nothink": without_argument("nothink", lambda: self._think(False)),
             "draft": self._draft,
             "width": self._width,
-            "stats": alone("stats", self._stats),
+            "stats": without_argument("stats", self._stats),
             "read": self._read,
             "save": self._save,
             "load": self._load,
-            "undo": alone("undo", self._undo),
-            "help": alone("help", lambda: say(HELP)),
-            "quit": alone("quit", self._quit),
+            "undo": without_argument("undo", self._undo),
+            "help": without_argument("help", lambda: print_line(HELP)),
+            "quit": without_argument("quit", self._quit),
         }
 
     def run(self, line: str) -> None:
-        """Raises RequestError or UsageError for what cannot be done, and Quit."""
+        """Runs one command line.
+
+        Raises RequestError or UsageError for a command that cannot be carried out, and Quit for `/quit`.
+        """
         name, _, rest = line.removeprefix("/").partition(" ")
         if name not in self._known:
             raise RequestError(f"there is no /{name}; /help lists what there is")
         self._known[name](rest.strip())
 
     def message(self, text: str) -> str:
-        """A message, with the files that were read for it before it."""
+        """Returns a message behind the text of the files that `/read` has read for it."""
         before, self._before = self._before, ""
         return before + text
 
     def _system(self, text: str) -> None:
         if text:
-            self._talk.system = text
-            self._talk.restart()
-        say(f"system: {self._talk.system or '(none)'}")
+            self._conversation.system = text
+            self._conversation.restart()
+        print_line(f"system: {self._conversation.system or '(none)'}")
 
     def _think(self, thinking: bool) -> None:
-        self._talk.thinking = thinking
+        self._conversation.thinking = thinking
 
     def _draft(self, who: str) -> None:
         if not who:
-            say(f"draft: {self._args.draft}")
+            print_line(f"draft: {self._args.draft}")
             return
         if who not in DRAFTERS:
             raise RequestError(f"/draft {who}: wanted {', '.join(DRAFTERS)}")
-        if who == "dspark" and self._talk.session.drafter is None:
+        if who == "dspark" and self._conversation.session.drafter is None:
             raise RequestError("/draft dspark: no drafter was loaded (-md FILE)")
         self._args.draft = who
 
     def _width(self, text: str) -> None:
         if not text:
-            say(f"width: {chosen_width(self._args)}")
+            print_line(f"width: {chosen_width(self._args)}")
             return
         try:
             self._args.width = width(text)
@@ -96,9 +99,9 @@ class Commands:
             raise RequestError(f"/width: {error}") from None
 
     def _stats(self) -> None:
-        session = self._talk.session
+        session = self._conversation.session
         stats = session.stats
-        say(
+        print_line(
             f"{session.position} of {session.context} positions; last message {stats.prompt_tokens} tokens "
             f"({stats.prompt_tokens_per_second:.1f} tokens/s), answer {stats.generated_tokens} "
             f"({stats.tokens_per_second:.1f} tokens/s), seed {stats.seed}"
@@ -109,31 +112,31 @@ class Commands:
         if path == "-":
             raise RequestError("/read -: standard input has the messages; name a file")
         try:
-            text = read_text(required(path, "/read FILE"))
+            text = read_text(required_path(path, "/read FILE"))
         except OSError as error:
             raise RequestError(f"/read {path}: {error.strerror}") from None
         self._before += text.removesuffix("\n") + "\n\n"
-        say(f"{path}: {len(text)} characters, before the next message")
+        print_line(f"{path}: {len(text)} characters, before the next message")
 
     def _save(self, path: str) -> None:
-        self._talk.save(required(path, "/save FILE"))
-        say(f"{path}: {self._talk.session.position} positions")
+        self._conversation.save(required_path(path, "/save FILE"))
+        print_line(f"{path}: {self._conversation.session.position} positions")
 
     def _load(self, path: str) -> None:
-        self._talk.load(required(path, "/load FILE"))
-        say(f"{self._talk.session.position} positions")
+        self._conversation.load(required_path(path, "/load FILE"))
+        print_line(f"{self._conversation.session.position} positions")
 
     def _undo(self) -> None:
-        if not self._talk.undo():
+        if not self._conversation.undo():
             raise RequestError("/undo: there is no message to take back")
-        say(f"{self._talk.session.position} positions")
+        print_line(f"{self._conversation.session.position} positions")
 
     def _quit(self) -> None:
         raise Quit
 
 
-def alone(name: str, act: Callable[[], None]) -> Callable[[str], None]:
-    """A command that takes nothing; what follows it would be lost, and is refused."""
+def without_argument(name: str, act: Callable[[], None]) -> Callable[[str], None]:
+    """Wraps a command that takes no argument, so that it raises RequestError if it is given one."""
 
     def run(rest: str) -> None:
         if rest:
@@ -143,13 +146,13 @@ def alone(name: str, act: Callable[[], None]) -> Callable[[str], None]:
     return run
 
 
-def required(path: str, usage: str) -> str:
-    """A command's file. Raises RequestError where none is named."""
+def required_path(path: str, usage: str) -> str:
+    """Returns the path of a command. Raises RequestError if it is empty."""
     if not path:
         raise RequestError(f"which file? {usage}")
     return path
 
 
-def say(text: str) -> None:
-    """A line for the person, apart from the answers."""
+def print_line(text: str) -> None:
+    """Prints a line on standard error, apart from the answers."""
     print(text, file=sys.stderr, flush=True)

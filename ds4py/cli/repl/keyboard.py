@@ -1,4 +1,4 @@
-"""Messages from a person at a terminal: line editing, history, several lines."""
+"""Reads messages at a terminal, with line editing, history and several lines for each message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 
 def messages(status: Callable[[], str]) -> Iterator[str]:
-    """What a person enters, until Ctrl-D. `status` is the line below."""
+    """Yields the messages that the user enters, until Ctrl-D. `status` gives the text of the line below the prompt."""
     prompt: PromptSession[str] = PromptSession(
         "> ", multiline=True, key_bindings=keys(), history=history(), bottom_toolbar=status
     )
@@ -26,9 +26,10 @@ def messages(status: Callable[[], str]) -> Iterator[str]:
 
 
 def keys() -> KeyBindings:
-    """Enter sends, Alt-Enter begins a line, Ctrl-C clears what was typed.
+    """Binds the keys: Enter sends, Alt-Enter begins a new line, Ctrl-C clears the input.
 
-    Ctrl-C does not leave: pressed a moment after the end of the answer that it was meant for, it would lose everything.
+    Ctrl-C does not leave the program. Otherwise a press that comes just after the end of an answer would end the
+    conversation.
     """
     bound = KeyBindings()
 
@@ -51,13 +52,13 @@ def keys() -> KeyBindings:
 
 
 def history() -> History:
-    """Earlier messages, in the user's state directory; of this run only where that cannot be written."""
+    """Returns the history in the user's state directory, or a temporary one if that directory cannot be written."""
     path = user_state_path("ds4py") / "chat-history"
     return FileHistory(str(path)) if writable(path) else InMemoryHistory()
 
 
 def writable(path: Path) -> bool:
-    """Whether a file can be written there."""
+    """Tells whether a file can be written at a path. Creates its folder."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.open("a").close()

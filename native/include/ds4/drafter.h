@@ -3,45 +3,43 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "drafter/hyperparameters.h"
-#include "drafter/weights.h"
 #include "ds4/model.h"
 
 namespace ds4 {
 
-/// Immutable after loading. Embedding and output matrix are the target's.
+namespace drafter {
+struct Hyperparameters;
+struct Weights;
+}  // namespace drafter
+
+/// A loaded drafter. It is immutable and shared by sessions. It uses the embedding and the output matrix of its target.
 class Drafter {
    public:
-    /// Maps `path`, recognises its contract by its tensors, checks it alone (FormatError) and against the target
-    /// (PairError, listing every mismatch), and puts the weights on the target's device (BackendError). A drafter that
-    /// loads can draft.
+    /// Maps the file, recognises its contract by the names of its tensors, checks it alone and against the target, and
+    /// loads the weights to the device of the target's head. A drafter that loads can draft. Throws FormatError for the
+    /// file, PairError listing everything that does not fit the target, and BackendError for a device without room.
     static std::shared_ptr<const Drafter> load(const std::string& path, const Model& target,
                                                const LoadProgress& progress = {});
-
-    /// One that has no data: for measuring what graphs of it take.
+    /// Returns a drafter whose tensors have no data, for measuring the memory of its graphs. Throws FormatError and
+    /// PairError as `load` does.
     static std::shared_ptr<const Drafter> describe(const gguf::File& file, const model::Hyperparameters& target);
+    ~Drafter();
 
-    const gguf::File& file() const { return *file_; }
-    /// Holds the tensors.
-    ggml_context* context() const { return ctx_.get(); }
-    const drafter::Hyperparameters& hyperparameters() const { return hp_; }
-    const drafter::Weights& weights() const { return weights_; }
-    /// Identifies the weights, as Model::fingerprint does.
+    const gguf::File& file() const;
+    /// Returns the ggml context that owns the tensors of `weights`.
+    ggml_context* context() const;
+    const drafter::Hyperparameters& hyperparameters() const;
+    const drafter::Weights& weights() const;
+    /// Returns a hash that identifies the weights, as Model::fingerprint does.
     uint64_t fingerprint() const;
-    /// Bytes of its weights where they are computed with.
+    /// Returns the bytes of the weights on their device.
     size_t bytes() const;
 
    private:
-    Drafter() = default;
-    std::shared_ptr<const gguf::File> file_;
-    drafter::Hyperparameters hp_;
-    std::vector<std::shared_ptr<void>> connections_;  // to remote devices; outlive what lies there
-    ggml_context_ptr ctx_;
-    std::vector<ggml_backend_buffer_ptr> buffers_;
-    std::deque<kernels::PackedTensor> packed_;
-    drafter::Weights weights_;
+    struct Loaded;
+    explicit Drafter(std::unique_ptr<Loaded> loaded);
+    std::unique_ptr<Loaded> loaded_;
 };
 
 }  // namespace ds4

@@ -1,37 +1,38 @@
 #pragma once
-// The error family every public call may throw; the bindings map each to its Python class of the same name.
-// A message says where, what was found, what was wanted, and what to do.
+// The errors that public calls throw. The Python bindings map each type to the class of the same name.
+// A message says where the error is, what was found, what was wanted, and what to do.
 
 #include <stdexcept>
 #include <string>
 
 namespace ds4 {
 
+/// The base of all errors that ds4 throws.
 struct Error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// A file is malformed, truncated, or not a model of ours.
+/// A file is malformed, truncated, or of another kind than the call expects.
 struct FormatError : Error {
     using Error::Error;
 };
 
-/// Target and drafter do not fit together.
+/// A drafter does not fit its target.
 struct PairError : Error {
     using Error::Error;
 };
 
-/// The caller asked for something that cannot be done (bad argument, context exhausted).
+/// The caller asked for something impossible: an argument out of range, or more positions than the context has.
 struct RequestError : Error {
     using Error::Error;
 };
 
-/// A device or its memory failed.
+/// A device failed, has no room, or cannot be reached.
 struct BackendError : Error {
     using Error::Error;
 };
 
-/// The call was stopped by cancel(); the session is as before the call's unfinished part.
+/// cancel() stopped the call. The session is left as it was before the part of the call that did not finish.
 struct Cancelled : Error {
     Cancelled() : Error("cancelled") {}
 };

@@ -1,98 +1,113 @@
 #pragma once
-// A loaded target: hyperparameters, weights in place, and the device they live on.
+// A loaded target: hyperparameters, weights, and the devices that compute with them.
 
-#include <atomic>
-#include <deque>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cpu/packed_tensor.h"
+#include "ds4/errors.h"
 #include "ggml-cpp.h"
-#include "gguf/gguf.h"
-#include "machine/topology.h"
-#include "model/hyperparameters.h"
-#include "model/weights.h"
-#include "model/workers.h"
 
 namespace ds4 {
 
+namespace gguf {
+class File;
+}
+namespace model {
+struct Hyperparameters;
+}
+namespace weights {
+struct Weights;
+struct DeviceMap;
+}  // namespace weights
+namespace backend {
+struct WorkerOptions;
+}
+namespace machine {
+struct Topology;
+}
+
+/// A value of `ModelOptions::cpu_moe`: the CPU computes the routed experts of every layer.
+constexpr int64_t kEveryLayer = -1;
+
+/// How Model::load distributes a model over devices, and what its sessions compute with.
 struct ModelOptions {
-    /// "auto" (what DS4_DEVICE names, else the first GPU, else the CPU), "cpu", "cuda:0", "hip:0", "metal", "vulkan:0",
-    /// "rpc:HOST:PORT". Several after commas share the layers out in order.
+    /// The device by name: "cpu", "cuda:0", "hip:0", "metal", "vulkan:0" or "rpc:HOST:PORT". "auto" is the device that
+    /// DS4_DEVICE names, else the first GPU, else the CPU. Several names, separated by commas, share the layers in
+    /// order.
     std::string device = "auto";
-    /// Layers of each device; together the model's. Empty: all on the one device, or equal parts. With "auto" the
-    /// devices are the GPUs in ggml's order.
+    /// The number of layers on each device; the sum must be the model's number of layers. When it is empty, all layers
+    /// are on the one device, or the devices get equal parts. With "auto" the devices are the GPUs in ggml's order.
     std::vector<int64_t> split = {};
-    /// Routed experts of so many first layers stay on the CPU, model::kEveryLayer for all; 0 for none. On the CPU it
-    /// changes nothing.
+    /// The number of first layers whose routed experts the CPU computes: 0 for none, kEveryLayer for all. Changes
+    /// nothing for layers that are on the CPU anyway.
     int64_t cpu_moe = 0;
-    /// CPU threads of a session, at least 1. Nothing: the cores that affinity and quota leave to this process, and
-    /// fewer while others use them where the CPU's own kernels compute, whose bits do not depend on it.
+    /// The CPU threads of a session, at least 1. Without a value it is the number of cores that affinity and cgroup
+    /// quota leave to this process. Where ds4's CPU kernels compute, a session then uses fewer threads while other
+    /// processes use the cores; the bits of a result do not depend on the number of threads.
     std::optional<int> threads = std::nullopt;
-    /// On the CPU: interleave the weights for the kernels, in memory of their own; else they are used as they lie.
+    /// Whether the CPU's weights are packed (interleaved) for ds4's kernels, in memory of their own. Otherwise the CPU
+    /// uses them from the file's mapping.
     bool repack = true;
-    /// Bytes of host memory that interleaved weights are to leave to others: state and scratch.
+    /// The host memory, in bytes, that packing must leave free for state and compute buffers. When less would be left,
+    /// nothing is packed.
     size_t reserve = 0;
 };
 
-/// Fraction of the weights in place, 0 to 1. May throw to stop the load.
+/// Receives the fraction of the weights that is loaded, from 0 to 1. May throw to stop the load.
 using LoadProgress = std::function<void(double)>;
 
-/// Immutable after loading; shared by its sessions, which may run in parallel.
+/// A loaded target. It is immutable and shared by its sessions, which may run in parallel.
 class Model {
    public:
-    /// Maps `path`, checks it, and puts the weights in place: used from the mapping where the device can address
-    /// host memory, uploaded in chunks elsewhere. Throws FormatError, RequestError (device), BackendError.
+    /// Maps the file (any shard of a split model), checks it, and loads the weights: used from the mapping where the
+    /// device can address host memory, uploaded in chunks elsewhere. Throws FormatError for the file, RequestError for
+    /// options that do not fit the model or the machine, and BackendError for a device that fails or has no room.
     static std::shared_ptr<const Model> load(const std::string& path, const ModelOptions& options,
                                              const LoadProgress& progress = {});
+    ~Model();
 
-    const gguf::File& file() const { return *file_; }
-    const model::Hyperparameters& hyperparameters() const { return hp_; }
-    const model::Weights& weights() const { return weights_; }
-    const model::Places& places() const { return weights_.places; }
-    /// The device of the last layer and the head, and of a drafter.
-    ggml_backend_dev_t device() const { return places().devices[places().head]; }
-    /// The devices that have layers, in order, with commas.
+    const gguf::File& file() const;
+    const model::Hyperparameters& hyperparameters() const;
+    const weights::Weights& weights() const;
+    const weights::DeviceMap& device_map() const;
+    /// Returns the device of the last layer, which also has the head and the drafter.
+    ggml_backend_dev_t device() const;
+    /// Returns the names of the devices that have layers, in order, separated by commas.
     std::string device_name() const;
-    /// The same with the layers of each, and what stays on the CPU.
-    std::string placement() const;
-    /// The connections to remote devices, for whatever may outlive the model there.
-    const std::vector<std::shared_ptr<void>>& connections() const { return connections_; }
-    /// The most that a session computes with.
-    int threads() const { return threads_; }
-    const machine::Topology& topology() const { return topology_; }
-    /// Whether packed weights lie on several NUMA nodes in turn and each thread stays on a core.
-    bool spread_over_nodes() const { return spread_over_nodes_; }
-    /// Bytes of weights that were interleaved; 0 where they are used as they lie.
+    /// Describes the device map for people: the devices with the number of layers of each, and the experts that stay on
+    /// the CPU.
+    std::string describe_device_map() const;
+    /// Returns the connections to remote devices. Whatever holds memory on such a device must hold its connection, too.
+    const std::vector<std::shared_ptr<void>>& connections() const;
+    /// Returns the largest number of CPU threads that a session computes with.
+    int threads() const;
+    const machine::Topology& topology() const;
+    /// Returns whether packed weights are spread over several NUMA nodes. If so, each thread stays on one core.
+    bool spread_over_nodes() const;
+    /// Returns the bytes of weights that are packed for ds4's CPU kernels; 0 when none is.
     size_t packed_bytes() const;
 
-    /// Backends of one session by place: the CPU's, for what others cannot do, is the last.
+    /// Opens the backends of one session, one for each device index. The last is the CPU's, which also runs the
+    /// operations that the others cannot.
     std::vector<ggml_backend_ptr> open_backends() const;
-    /// The threads that the CPU's computes with. Each session's stay on other cores, as far as there are others.
-    model::WorkerOptions workers() const;
-    /// Identifies the weights: names, types, shapes and a sample of every tensor's bytes.
+    /// Returns the options for the CPU threads of a new session. Sessions get different cores as long as there are any
+    /// left.
+    backend::WorkerOptions workers() const;
+    /// Returns a hash that identifies the weights: of the name, type, shape and first bytes of every tensor.
     uint64_t fingerprint() const;
 
    private:
-    Model() = default;
-    std::shared_ptr<const gguf::File> file_;
-    model::Hyperparameters hp_;
-    std::vector<std::shared_ptr<void>> connections_;  // to remote devices; outlive what lies there
-    ggml_context_ptr ctx_;
-    std::vector<ggml_backend_buffer_ptr> buffers_;
-    std::deque<kernels::PackedTensor> packed_;
-    model::Weights weights_;
-    machine::Topology topology_;
-    int threads_ = 1;
-    std::unique_ptr<machine::Load> load_;
-    mutable std::atomic<size_t> next_cpu_{0};
-    bool spread_over_nodes_ = false;
+    struct Loaded;
+    explicit Model(std::unique_ptr<Loaded> loaded);
+    std::unique_ptr<Loaded> loaded_;
 };
 
-/// Loads ggml's backend libraries from a directory (a portable build has them apart); harmless otherwise.
+/// Loads ggml's backend libraries from `directory`. A portable build needs this before anything else; other builds have
+/// the backends linked in, and the call does no harm.
 void load_backends(const std::string& directory);
 
 }  // namespace ds4

@@ -1,5 +1,5 @@
 #pragma once
-// Sampling policy: logits -> distribution -> token, in the order of spec/dspark.md section 3.3.
+// The sampling policy: logits to a distribution to a token, in the order of spec/dspark.md section 3.3.
 
 #include <array>
 #include <cstddef>
@@ -10,59 +10,60 @@
 
 namespace ds4 {
 
-/// What a request asks of the sampler. Snapshotted once per request; never changed in the middle of one.
+/// The sampling parameters of one request. A request copies them when it starts; they do not change while it runs.
 struct SamplingPolicy {
-    /// 0 (or below 1e-5) is greedy: one-hot on the arg max, lowest id on ties. 1 leaves logits as they are, bit for
-    /// bit.
+    /// Divides the logits. 0 (or below 1e-5) is greedy: probability 1 for the largest logit, the lowest id among
+    /// equals. 1 leaves the logits as they are, bit for bit.
     float temperature = 1.0f;
-    /// Keep the k largest logits, ties with the k-th kept. 0 turns it off.
+    /// Keeps the k largest logits, and those equal to the k-th. 0 turns it off.
     int32_t top_k = 0;
-    /// Keep the shortest prefix of the sorted distribution that reaches p. 1 turns it off.
+    /// Keeps the most probable tokens whose sum first reaches top_p. 1 turns it off.
     float top_p = 1.0f;
-    /// Drop tokens less likely than min_p times the likeliest. 0 turns it off.
+    /// Drops tokens less probable than min_p times the most probable one. 0 turns it off.
     float min_p = 0.0f;
-    /// Divide positive logits of seen tokens by it, multiply negative ones. 1 turns it off.
+    /// Divides the positive logits of tokens in the history, and multiplies the negative ones. 1 turns it off.
     float repetition_penalty = 1.0f;
-    /// Subtracted once from the logit of every seen token. 0 turns it off.
+    /// Is subtracted once from the logit of every token in the history. 0 turns it off.
     float presence_penalty = 0.0f;
-    /// Subtracted from a seen token's logit once per occurrence. 0 turns it off.
+    /// Is subtracted from the logit of a token once for each of its occurrences in the history. 0 turns it off.
     float frequency_penalty = 0.0f;
-    /// How many of the latest tokens the penalties look at; -1 is all of them.
+    /// The number of latest tokens that make up the history; -1 is all of them.
     int32_t penalty_last_n = -1;
-    /// Added to the logits of single tokens (id, bias); -inf bans a token.
+    /// Pairs (token id, bias) to add to logits; a bias of -inf bans the token.
     std::vector<std::pair<int32_t, float>> logit_bias;
 
     bool greedy() const { return temperature < 1e-5f; }
-    /// Whether the tokens before a row change its distribution.
+    /// Returns whether the tokens before a row change the row's distribution.
     bool penalises() const {
         return repetition_penalty != 1.0f || presence_penalty != 0.0f || frequency_penalty != 0.0f;
     }
-    /// Whether a temperature is all there is to it: the token depends on nothing but the row, and none is cut off.
+    /// Returns whether only the temperature applies: no token is removed, and the distribution depends on the row's
+    /// logits alone.
     bool temperature_only() const {
         return !penalises() && logit_bias.empty() && (greedy() || (top_k == 0 && top_p >= 1.0f && min_p <= 0.0f));
     }
-    /// Throws RequestError naming the field that is out of range.
+    /// Throws RequestError naming the first field that is out of range.
     void validate() const;
 };
 
-/// The Philox 4x32-10 block function (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011):
-/// 128 random bits of a counter and a key, without state.
+/// Returns the 128 random bits that the Philox 4x32-10 block function gives for a counter and a key (Salmon et al.,
+/// "Parallel random numbers: as easy as 1, 2, 3", 2011). It has no state.
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
-/// Index drawn with probability weights[i] / sum(weights) for `u` in [0, 1): the inverse of the cumulative weights.
-/// Never an index of weight zero. Throws RequestError when the weights sum to nothing or to no finite number.
+/// Draws an index with probability weights[i] / sum(weights), by inverting the cumulative sum at `u` in [0, 1). Never
+/// returns an index of weight 0. Throws RequestError when the sum of the weights is not finite or not above 0.
 int32_t draw(std::span<const float> weights, double u);
 
-/// Counter-based generator: the stream depends on (seed, draw number) only.
+/// A counter-based random number generator: a draw depends on the seed and the number of the draw only.
 class Rng {
    public:
     explicit Rng(uint64_t seed, uint64_t counter = 0) : seed_(seed), counter_(counter) {}
-    /// Uniform in [0, 1) with 53 bits.
+    /// Draws a number from [0, 1), uniform, with 53 random bits.
     double uniform();
     uint64_t seed() const { return seed_; }
-    /// Leaves the next draw to somebody else, and returns its number: with the seed, a key that is used once.
+    /// Skips one draw and returns its number. The seed and this number are a key that nothing else uses.
     uint64_t skip() { return counter_++; }
-    /// Number of draws made so far; Rng(seed, counter) continues from there.
+    /// Returns the number of draws made so far; Rng(seed, counter) continues from there.
     uint64_t counter() const { return counter_; }
 
    private:
@@ -70,22 +71,24 @@ class Rng {
     uint64_t counter_;
 };
 
-/// Turns one row of logits into the distribution of the policy, reusing its buffers from call to call: one thread
-/// at a time.
+/// Turns rows of logits into distributions of one policy. It reuses its buffers, so only one thread at a time may use
+/// it.
 class Sampler {
    public:
     explicit Sampler(SamplingPolicy policy);
     const SamplingPolicy& policy() const { return policy_; }
 
-    /// Probabilities [n_vocab] after the whole policy (zero for removed tokens), summing to 1; the caller may overwrite
-    /// them, and the next call does. `history` are the tokens the penalties look at, oldest first; a logit of -inf is a
-    /// removed token. With `ids`, the row is a shortlist: logits[i] belongs to token ids[i] (distinct), bias and
-    /// penalties reach the listed tokens only, and ties go to the first listed.
-    /// Throws RequestError when every token is removed, an id lies outside the vocabulary, or `ids` do not fit the
-    /// logits, and BackendError, naming the token, when a logit is NaN or +inf.
+    /// Returns the probabilities [n_vocab] after the whole policy: they sum to 1, and removed tokens have 0. The result
+    /// is valid until the next call, and the caller may overwrite it. `history` holds the tokens that the penalties
+    /// look at, oldest first. A logit of -inf is a removed token.
+    /// With `ids`, the row is a shortlist: logits[i] belongs to token ids[i]. The ids are distinct, bias and penalties
+    /// apply to listed tokens only, and the first listed token wins among equals.
+    /// Throws RequestError when every token is removed, an id lies outside the vocabulary, or `ids` and `logits` differ
+    /// in length; BackendError naming the token when a logit is NaN or +inf.
     std::span<float> distribution(std::span<const float> logits, std::span<const int32_t> history,
                                   std::span<const int32_t> ids = {});
-    /// Draws one token, of `ids` where they are given; greedy makes no draw from `rng`.
+    /// Draws one token id, from `ids` where they are given. Throws as `distribution` does. A greedy policy makes no
+    /// draw from `rng`.
     int32_t sample(std::span<const float> logits, std::span<const int32_t> history, Rng& rng,
                    std::span<const int32_t> ids = {});
 
@@ -103,15 +106,16 @@ class Sampler {
     std::vector<uint32_t> keys_;
 };
 
-/// What a model made of one token: natural logarithms of its softmax at temperature 1, before any policy.
+/// The log probability of one token, and the most probable tokens of its row: natural logarithms of the softmax at
+/// temperature 1, before any policy.
 struct TokenLogprobs {
     int32_t token;
     double logprob;
-    std::vector<std::pair<int32_t, double>> top;  // the likeliest, descending; the lowest ids first among equals
+    std::vector<std::pair<int32_t, double>> top;  // descending; the lowest ids first among equals
 };
 
-/// Of each token by its row of `logits` [at least tokens, vocab], with the `top` likeliest. Throws RequestError for
-/// shapes and ids that do not fit, BackendError when a logit is NaN or +inf.
+/// Returns, for each token i, its log probability in row i of `logits` [at least tokens, vocab] with the `top` most
+/// probable tokens. Throws RequestError for shapes and ids that do not fit, BackendError when a logit is NaN or +inf.
 std::vector<TokenLogprobs> logprobs(std::span<const float> logits, size_t vocab, std::span<const int32_t> tokens,
                                     int64_t top);
 

@@ -1,10 +1,11 @@
 // The products, written once over the vectors of a processor: its folder includes this after its own vector.h, within
 // its namespace. Every output is summed in one order, whatever the number of rows.
 
-inline int64_t place_of(const int32_t* index, int64_t row) { return index ? index[row] : row; }
+inline int64_t device_index_of(const int32_t* index, int64_t row) { return index ? index[row] : row; }
 
 inline const std::byte* row_at(const Rows& rows, int64_t row) {
-    return static_cast<const std::byte*>(rows.data) + static_cast<size_t>(place_of(rows.index, row)) * rows.stride;
+    return static_cast<const std::byte*>(rows.data) +
+           static_cast<size_t>(device_index_of(rows.index, row)) * rows.stride;
 }
 
 /// A quantised row.
@@ -99,7 +100,7 @@ inline void deliver(const float (*from)[kTile], const Matrix& matrix, int64_t ti
                     const Outputs& out) {
     const int64_t valid = std::min(kTile, matrix.rows - tile * kTile);
     for (int r = 0; r < count; r++) {
-        float* to = out.data + place_of(out.index, row + r) * out.stride + tile * kTile;
+        float* to = out.data + device_index_of(out.index, row + r) * out.stride + tile * kTile;
         if (out.scale) {
             for (int64_t i = 0; i < valid; i++) to[i] += out.scale[row + r] * from[r][i];
         } else {

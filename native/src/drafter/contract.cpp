@@ -13,7 +13,8 @@ constexpr int64_t kMaxStages = 8;
 constexpr size_t kMaxArchitecture = 64;
 constexpr const char* kWanted = "; wanted a DSpark drafter of DeepSeek-V4";
 
-/// The names of one contract.
+/// The tensor names of one contract. With `head_in_stage`, the names of the head come after the prefix of the last
+/// stage.
 struct Layout {
     Contract contract;
     const char *name, *stage;
@@ -45,7 +46,8 @@ const Layout& layout(Contract contract) {
 
 bool has(const gguf::File& file, const std::string& name) { return file.find_tensor(name) != nullptr; }
 
-/// Keys begin with it and messages show them, so it has to be like a key.
+/// Returns the architecture of a file. Throws FormatError when it is not printable ASCII of a moderate length, because
+/// keys begin with it and messages show it.
 std::string architecture(const gguf::File& file) {
     const std::string found = file.opt_string("general.architecture").value_or("");
     if (found.size() <= kMaxArchitecture && gguf::is_plain(found)) return found;
@@ -88,7 +90,8 @@ void refuse_backbone(const gguf::File& file) {
                      "'dflash.fc.weight' (lucebox) is there, nor 'fc.weight' in a file of architecture 'dflash'");
 }
 
-/// The order is that of the specification: a ds4 file may claim to be the target it was made from.
+/// Returns the contract of a file, testing in the order of spec/dspark.md section 1.2: a ds4 file may have the metadata
+/// of the target that it was made from.
 Contract contract_of(const gguf::File& file) {
     refuse_mtp(file);
     if (has(file, "mtp.0.main_proj.weight")) {
@@ -101,7 +104,8 @@ Contract contract_of(const gguf::File& file) {
     return Contract::dflash;
 }
 
-/// The index in "blk.2.attn_norm.weight", or -1. What is too long to be a stage is left to be an unknown tensor.
+/// Returns the index in a name such as "blk.2.attn_norm.weight", or -1. A number of more than three digits is no stage;
+/// the tensor is reported as unknown later.
 int64_t stage_index(const std::string& name, const std::string& prefix) {
     if (!name.starts_with(prefix)) return -1;
     const size_t end = name.find_first_not_of("0123456789", prefix.size());
@@ -135,7 +139,7 @@ Names recognise(const gguf::File& file) {
     const Layout& found = layout(contract_of(file));
     refuse_reduced_vocabulary(file);
     const int64_t stages = count_stages(file, found.stage);
-    // The ds4 files keep the head's tensors among those of the last stage.
+    // The ds4 files have the tensors of the head among those of the last stage.
     const std::string at = found.head_in_stage ? found.stage + std::to_string(stages - 1) + "." : "";
     return {found.contract,
             stages,

@@ -1,37 +1,40 @@
 #pragma once
-// The five ways a DSpark drafter is stored (spec/dspark.md section 1.2): which one a file follows, and its names.
+// The five file formats ("contracts") of a DSpark drafter (spec/dspark.md section 1.2): recognises them, and has their
+// tensor names.
 
+#include <cstdint>
 #include <string>
 
 #include "gguf/gguf.h"
 
 namespace ds4::drafter {
 
+/// The file format of a drafter.
 enum class Contract {
     dflash,       // llama.cpp
     lucebox,      // lucebox's dflash draft
     support,      // ds4's support file
     dspark_only,  // `--dspark-only`: the support file's tensors under the target's metadata
-    relayout,     // `dspark.` prefix
+    relayout,     // tensor names with the prefix `dspark.`
 };
 
-/// The name people know a contract by: "dflash", "lucebox", "ds4", "dspark-only", "relayout".
+/// Returns the name of a contract for users: "dflash", "lucebox", "ds4", "dspark-only" or "relayout".
 std::string contract_name(Contract contract);
 
-/// Where a contract keeps each tensor.
+/// The tensor names of a drafter's file.
 struct Names {
     Contract contract;
     int64_t stages;
-    std::string architecture;  // as the file says it, or empty
+    std::string architecture;  // the value of general.architecture, or empty
     std::string fusion, fusion_norm, output_norm;
-    std::string hc_head;  // before "fn.weight", "base.weight", "scale.weight"
+    std::string hc_head;  // the prefix of "fn.weight", "base.weight" and "scale.weight"
     std::string markov_embedding, markov_output, confidence, confidence_bias;
-    /// Prefix of a stage's tensors, "blk.0." for example.
+    /// Returns the prefix of a stage's tensors: "blk.0.", for example.
     std::string stage(int64_t index) const;
 };
 
-/// Recognises the contract by tensors first. Throws FormatError for a vanilla MTP block, an unsupported dflash
-/// backbone, a target, and a file that is none of these, naming the tensors that were looked for.
+/// Recognises the contract of a file, first by tensors and then by architecture. Throws FormatError for a vanilla MTP
+/// block, a dflash drafter of another backbone, a target, and any other file, naming the tensors that were looked for.
 Names recognise(const gguf::File& file);
 
 }  // namespace ds4::drafter

@@ -2,47 +2,55 @@
 
 #include "drafter/description.h"
 #include "machine/numa.h"
-#include "model/fingerprint.h"
-#include "model/placement.h"
+#include "weights/fingerprint.h"
+#include "weights/loading.h"
 
 namespace ds4 {
 
+struct Drafter::Loaded {
+    std::vector<std::shared_ptr<void>> connections;  // to remote devices; must outlive the memory there
+    std::shared_ptr<const gguf::File> file;          // null for a drafter without data
+    drafter::Description description;
+    weights::LoadedWeights memory;
+};
+
+Drafter::Drafter(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
+Drafter::~Drafter() = default;
+
 std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Model& target,
                                              const LoadProgress& progress) {
-    std::shared_ptr<Drafter> d(new Drafter());
-    d->file_ = gguf::File::open(path);
-    d->connections_ = target.connections();
-    auto [hp, ctx, weights] = drafter::describe(*d->file_, &target.hyperparameters());
-    d->hp_ = std::move(hp);
-    d->ctx_ = std::move(ctx);
-    d->weights_ = std::move(weights);
-    std::vector<model::Packable> packable;
-    if (target.weights().own_kernels) packable = drafter::packable(d->weights_, target.hyperparameters());
-    const machine::Interleaving interleaving(target.topology());
-    auto [buffers, packed] = model::place_weights(
-        d->ctx_.get(), *d->file_, [&](const ggml_tensor*) { return target.device(); }, target.threads(), packable, 0,
-        progress);
-    d->buffers_ = std::move(buffers);
-    d->packed_ = std::move(packed);
-    return d;
+    auto loaded = std::make_unique<Loaded>();
+    loaded->file = gguf::File::open(path);
+    loaded->connections = target.connections();
+    loaded->description = drafter::describe(*loaded->file, &target.hyperparameters());
+    std::vector<weights::Packable> packable;
+    if (target.weights().own_kernels) {
+        packable = drafter::packable(loaded->description.weights, target.hyperparameters());
+    }
+    const machine::ScopedInterleaving interleaving(target.topology());
+    loaded->memory = weights::load_weights(
+        loaded->description.ctx.get(), *loaded->file, [&](const ggml_tensor*) { return target.device(); },
+        target.threads(), packable, 0, progress);
+    return std::shared_ptr<const Drafter>(new Drafter(std::move(loaded)));
 }
 
 std::shared_ptr<const Drafter> Drafter::describe(const gguf::File& file, const model::Hyperparameters& target) {
-    std::shared_ptr<Drafter> d(new Drafter());
-    auto [hp, ctx, weights] = drafter::describe(file, &target);
-    d->hp_ = std::move(hp);
-    d->ctx_ = std::move(ctx);
-    d->weights_ = std::move(weights);
-    return d;
+    auto loaded = std::make_unique<Loaded>();
+    loaded->description = drafter::describe(file, &target);
+    return std::shared_ptr<const Drafter>(new Drafter(std::move(loaded)));
 }
+
+const gguf::File& Drafter::file() const { return *loaded_->file; }
+ggml_context* Drafter::context() const { return loaded_->description.ctx.get(); }
+const drafter::Hyperparameters& Drafter::hyperparameters() const { return loaded_->description.hp; }
+const drafter::Weights& Drafter::weights() const { return loaded_->description.weights; }
+uint64_t Drafter::fingerprint() const { return weights::fingerprint(*loaded_->file); }
 
 size_t Drafter::bytes() const {
     size_t total = 0;
-    for (ggml_tensor* t = ggml_get_first_tensor(ctx_.get()); t; t = ggml_get_next_tensor(ctx_.get(), t))
+    for (ggml_tensor* t = ggml_get_first_tensor(context()); t; t = ggml_get_next_tensor(context(), t))
         total += ggml_nbytes(t);
     return total;
 }
-
-uint64_t Drafter::fingerprint() const { return model::fingerprint(*file_); }
 
 }  // namespace ds4

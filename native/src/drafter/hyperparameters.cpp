@@ -9,7 +9,7 @@ namespace ds4::drafter {
 
 namespace {
 
-// Small enough that products of two stay far below 2^63.
+// A limit that keeps products of two sizes far below 2^63.
 constexpr int64_t kMaxSize = 1 << 24;
 constexpr double kMaxNumber = 1e12, kTiny = 1e-30;
 constexpr int64_t kGatingSqrtSoftplus = 4;
@@ -28,32 +28,34 @@ int64_t length(const gguf::File& file, const std::string& name) {
     throw file.error("tensor '" + name + "' has rows of " + text(found) + ", wanted at most " + text(kMaxSize));
 }
 
-void read_rank(const gguf::File& file, const Names& names, const Metadata& said, Hyperparameters& hp) {
-    const bool without = said.rank == 0 && file.find_tensor(names.markov_embedding) == nullptr;
+void read_rank(const gguf::File& file, const Names& names, const Metadata& metadata, Hyperparameters& hp) {
+    const bool without = metadata.rank == 0 && file.find_tensor(names.markov_embedding) == nullptr;
     hp.rank = without ? 0 : length(file, names.markov_embedding);
-    if (said.rank.value_or(hp.rank) == hp.rank) return;
+    if (metadata.rank.value_or(hp.rank) == hp.rank) return;
     throw file.error("tensor '" + names.markov_embedding + "' is of rank " + text(hp.rank) +
-                     ", but the metadata says " + text(*said.rank));
+                     ", but the metadata says " + text(*metadata.rank));
 }
 
-/// Its width tells whether it reads the Markov row; a width that is neither shows as a wrong shape.
-void read_confidence(const gguf::File& file, const Names& names, const Metadata& said, Hyperparameters& hp) {
+/// Reads the confidence head. Its width says whether it also reads the Markov row; any other width is reported as a
+/// wrong shape when the weights are described.
+void read_confidence(const gguf::File& file, const Names& names, const Metadata& metadata, Hyperparameters& hp) {
     const gguf::Tensor* found = file.find_tensor(names.confidence);
     hp.confidence = found != nullptr;
-    if (said.confidence.value_or(hp.confidence) != hp.confidence) {
+    if (metadata.confidence.value_or(hp.confidence) != hp.confidence) {
         throw file.error("tensor '" + names.confidence + "' is " + (found ? "there" : "missing") +
                          ", but the metadata says there is " + (found ? "no" : "a") + " confidence head");
     }
     if (!found) return;
     const int64_t width = found->ne[0];
-    if (said.confidence_width.value_or(width) != width) {
+    if (metadata.confidence_width.value_or(width) != width) {
         throw file.error("tensor '" + names.confidence + "' has rows of " + text(width) + ", but the metadata says " +
-                         text(*said.confidence_width));
+                         text(*metadata.confidence_width));
     }
     hp.confidence_markov = hp.rank > 0 && width != hp.stages.hidden;
 }
 
-/// What shapes the tensors comes from them where the metadata do not say it; a contradiction shows as a wrong shape.
+/// Reads the sizes of the stages: from the metadata, or else from the shapes of tensors. A contradiction is reported as
+/// a wrong shape when the weights are described.
 void read_sizes(const gguf::File& file, const Names& names, const model::Keys& keys, model::Hyperparameters& hp) {
     const std::string stage = names.stage(0);
     const gguf::Tensor& output = need(file, stage + "attn_output_a.weight");
@@ -74,7 +76,7 @@ void read_sizes(const gguf::File& file, const Names& names, const model::Keys& k
     }
 }
 
-/// What no shape tells; it stays the target's unless the file says it.
+/// Reads the numbers that no shape tells. Each stays that of the target unless the file has it.
 void read_attention(const model::Keys& keys, model::Hyperparameters& hp) {
     hp.rope_size = keys.integer("rope.dimension_count", 2, hp.head_size, hp.rope_size);
     hp.window = keys.integer("attention.sliding_window", 1, kMaxSize, hp.window);
@@ -85,28 +87,29 @@ void read_attention(const model::Keys& keys, model::Hyperparameters& hp) {
     hp.hc_epsilon = keys.number("hyper_connection.epsilon", kTiny, 1, hp.hc_epsilon);
     hp.norm_epsilon = keys.number("attention.layer_norm_rms_epsilon", kTiny, 1, hp.norm_epsilon);
     hp.rope_base = keys.number("rope.freq_base", 1, kMaxNumber, hp.rope_base);
-    // As in a target's metadata, which a ds4 file may carry: without a key of its own, the compressed base is the
-    // greater.
+    // A ds4 file may have the metadata of the target. As there, without a key of its own the base of the compressed
+    // layers is the greater of the two, so the plain one is the lower.
     if (!keys.has("attention.compress_rope_freq_base"))
         hp.rope_base = std::min(hp.rope_base, keys.number("rope.freq_base_swa", 1, kMaxNumber, hp.rope_base));
 }
 
-/// One value a stage. In the target's metadata, which a ds4 file may carry, the stages are the last layers.
+/// Reads one SwiGLU clamp per stage. When the file has the metadata of the target, as ds4 files may, the stages take
+/// the values of its last layers.
 std::vector<float> read_clamps(const gguf::File& file, const model::Keys& keys, const char* key, int64_t stages,
                                const std::vector<float>& targets) {
     const auto raw = file.opt_doubles(keys.full(key));
-    if (!raw) return of_last_layers(targets, stages);
+    if (!raw) return values_of_last_layers(targets, stages);
     const auto found = keys.numbers(key, std::ssize(*raw), 0, kMaxNumber);
     const bool same = std::ranges::adjacent_find(found, std::not_equal_to()) == found.end();
     if (found.empty() || (!same && std::ssize(found) < stages)) {
         keys.fail(key, "an array of " + text(std::ssize(found)), "an entry for each of " + text(stages) + " stages");
     }
-    return of_last_layers(found, stages);
+    return values_of_last_layers(found, stages);
 }
 
-void read_experts(const gguf::File& file, const Names& names, const model::Keys& keys, const Metadata& said,
+void read_experts(const gguf::File& file, const Names& names, const model::Keys& keys, const Metadata& metadata,
                   model::Hyperparameters& hp) {
-    hp.experts = said.experts ? *said.experts : length(file, names.stage(0) + "exp_probs_b.bias");
+    hp.experts = metadata.experts ? *metadata.experts : length(file, names.stage(0) + "exp_probs_b.bias");
     hp.experts_used = keys.integer("expert_used_count", 1, hp.experts, hp.experts_used);
     hp.shared_experts = keys.integer("expert_shared_count", 1, 1, 1);
     hp.expert_widths.clear();
@@ -119,8 +122,8 @@ void read_experts(const gguf::File& file, const Names& names, const model::Keys&
     hp.clamp_shared = read_clamps(file, keys, "swiglu_clamp_shexp", names.stages, hp.clamp_shared);
 }
 
-/// Draft stages see a sliding window and nothing else, and rotate by the plain base.
-void be_window_only(const Names& names, model::Hyperparameters& hp) {
+/// Makes every stage a layer with a sliding window only, no compression, no hash routing, and the plain rope base.
+void set_sliding_window_only(const Names& names, model::Hyperparameters& hp) {
     hp.layers = names.stages;
     hp.ratios.assign(static_cast<size_t>(names.stages), 0);
     hp.hash_layers = 0;
@@ -133,22 +136,23 @@ void be_window_only(const Names& names, model::Hyperparameters& hp) {
 
 }  // namespace
 
-std::vector<float> of_last_layers(const std::vector<float>& layers, int64_t stages) {
+std::vector<float> values_of_last_layers(const std::vector<float>& layers, int64_t stages) {
     std::vector<float> out(static_cast<size_t>(stages), layers.empty() ? 0 : layers.front());
     std::copy_backward(layers.end() - std::min<int64_t>(stages, std::ssize(layers)), layers.end(), out.end());
     return out;
 }
 
 Hyperparameters read_hyperparameters(const gguf::File& file, const Names& names, const model::Hyperparameters& target) {
-    const Metadata said = read_metadata(file, names);
+    const Metadata metadata = read_metadata(file, names);
     const model::Keys keys(file, names.architecture + ".");
-    Hyperparameters hp{names.contract, said.block, said.from_anchor, said.noise, said.taps, 0, false, false, target};
+    Hyperparameters hp{names.contract, metadata.block, metadata.from_anchor, metadata.noise, metadata.taps, 0, false,
+                       false,          target};
     read_sizes(file, names, keys, hp.stages);
     read_attention(keys, hp.stages);
-    read_experts(file, names, keys, said, hp.stages);
-    be_window_only(names, hp.stages);
-    read_rank(file, names, said, hp);
-    read_confidence(file, names, said, hp);
+    read_experts(file, names, keys, metadata, hp.stages);
+    set_sliding_window_only(names, hp.stages);
+    read_rank(file, names, metadata, hp);
+    read_confidence(file, names, metadata, hp);
     return hp;
 }
 

@@ -1,8 +1,7 @@
 #pragma once
-// The numbers that shape a DSpark drafter, whatever contract its file follows (spec/dspark.md section 1).
+// The hyperparameters of a DSpark drafter, of any contract (spec/dspark.md section 1).
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "drafter/contract.h"
@@ -10,31 +9,33 @@
 
 namespace ds4::drafter {
 
+/// The hyperparameters of a drafter.
 struct Hyperparameters {
     Contract contract;
-    int64_t block;              // proposals of one draft; rows of the block where the anchor's own row predicts
-    bool from_anchor;           // false: the block has one row more, and the anchor's predicts nothing
-    int64_t noise;              // id that fills the block after the anchor
-    std::vector<int64_t> taps;  // target layers, counted from 0, whose OUTPUT is a feature; in order
-    int64_t rank;               // of the Markov head; 0 is none
+    int64_t block;              // number of proposals of one draft
+    bool from_anchor;           // whether the anchor's row predicts; else the block has one row more
+    int64_t noise;              // token id that fills the block after the anchor
+    std::vector<int64_t> taps;  // increasing indices of the target layers whose outputs are features
+    int64_t rank;               // rank of the Markov head; 0 when there is none
     bool confidence;            // whether there is a confidence head
-    bool confidence_markov;     // whether it also reads the previous token's Markov row
-    /// The stages as layers: `layers` is their number, every ratio 0, no hash layer; what the file does not say is the
-    /// target's.
+    bool confidence_markov;     // whether that head also reads the Markov row of the previous token
+    /// The stages as layers of a model: `layers` is their number, every ratio is 0, and there are no hash layers.
+    /// Numbers that the file does not have are those of the target.
     model::Hyperparameters stages;
 
-    /// Rows of a draft block.
+    /// Returns the number of rows of a draft block.
     int64_t rows() const { return block + (from_anchor ? 0 : 1); }
 };
 
-/// Reads what a drafter says of itself, in metadata and in the shapes of its tensors; `target` stands in for what it
-/// does not say. Throws FormatError for a file that contradicts itself. Whether the two fit is not looked at.
+/// Reads the hyperparameters from metadata and from the shapes of tensors; `target` gives the numbers that the file
+/// does not have. Throws FormatError for a file that contradicts itself. Does not check that drafter and target fit.
 Hyperparameters read_hyperparameters(const gguf::File& file, const Names& names, const model::Hyperparameters& target);
 
-/// The values of the last layers, one a stage; where the layers are fewer, the first one's stands before them.
-std::vector<float> of_last_layers(const std::vector<float>& layers, int64_t stages);
+/// Returns the last `stages` of `layers`, the values of a target's layers. When there are fewer, the first value is
+/// repeated in front.
+std::vector<float> values_of_last_layers(const std::vector<float>& layers, int64_t stages);
 
-/// Throws PairError with everything that does not fit the target.
+/// Throws PairError listing everything that does not fit the target.
 void require_pair(const gguf::File& file, const Hyperparameters& hp, const model::Hyperparameters& target);
 
 }  // namespace ds4::drafter

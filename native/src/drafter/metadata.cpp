@@ -27,7 +27,7 @@ std::string list(const Spellings& keys) {
     return out;
 }
 
-/// The metadata of one file.
+/// Reads the metadata of one file.
 class Reader {
    public:
     Reader(const gguf::File& file, const Names& names) : file_(file), keys_(file, ""), names_(names) {}
@@ -53,7 +53,8 @@ class Reader {
     static Spellings dspark(const std::string& name) {
         return {"deepseek4.dspark." + name, "deepseek4.dspark_" + name, "dspark." + name};
     }
-    /// Keys of the drafter as a model; where the metadata may be the target's, there are none.
+    /// Returns the spelling of a key under the drafter's own architecture, or none when the metadata may be the
+    /// target's.
     Spellings own(const std::string& name) const {
         const bool apart = names_.contract == Contract::dflash || names_.contract == Contract::lucebox;
         return apart ? Spellings{names_.architecture + "." + name} : Spellings{};
@@ -63,7 +64,8 @@ class Reader {
         return a;
     }
 
-    /// The value that all present keys agree on; `read` gives the value of one.
+    /// Returns the value that all present keys agree on, or nothing. `read` returns the value of one key. Throws
+    /// FormatError when two keys differ.
     template <typename F>
     auto agreed(const Spellings& keys, F read) const -> std::optional<decltype(read(std::string()))> {
         const std::string* first = nullptr;
@@ -100,7 +102,8 @@ class Reader {
                           " (one of the keys " + list(keys) + ")");
     }
 
-    /// The key counts the rows of the block.
+    /// Returns the number of proposals. The key has the number of rows, which is one more when the anchor's row does
+    /// not predict.
     int64_t block(bool from_anchor) const {
         const Spellings keys = join({"dflash.block_size", flash("block_size")}, dspark("block_size"));
         const int64_t unused = from_anchor ? 0 : 1;
@@ -125,12 +128,13 @@ class Reader {
         return *found;
     }
 
-    /// The ids of an array, or of the scalars "key.0", "key.1" and so on.
+    /// Returns the layer indices in an array, or in the scalars "key.0", "key.1" and so on.
     Ids ids(const std::string& key) const {
         Ids out = key.ends_with(".0") ? scalars(key.substr(0, key.size() - 1)) : *file_.opt_ints(key);
         if (out.empty() || out.size() > kMaxTaps)
             keys_.fail(key, text(static_cast<int64_t>(out.size())) + " layers", "1 to " + text(kMaxTaps));
-        // llama.cpp names the layer whose input is the tapped layer's output.
+        // llama.cpp's key has the index of the layer whose input is the tapped output, one more than the tapped
+        // layer's.
         const int64_t shift = key == "dflash.target_layers" ? 1 : 0;
         int64_t last = shift - 1;
         for (int64_t& id : out) {

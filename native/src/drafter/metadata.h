@@ -1,5 +1,5 @@
 #pragma once
-// What the metadata of a drafter says, however its contract spells the keys (spec/dspark.md sections 1.2 and 1.3).
+// Reads the metadata of a drafter, in the spellings of all contracts (spec/dspark.md sections 1.2 and 1.3).
 
 #include <cstdint>
 #include <optional>
@@ -9,16 +9,18 @@
 
 namespace ds4::drafter {
 
+/// The numbers of a drafter that metadata have; nullopt for those that the file does not state.
 struct Metadata {
-    int64_t block;              // proposals of one draft
-    bool from_anchor;           // whether the anchor's own row predicts
-    int64_t noise;              // id that fills the block after the anchor
-    std::vector<int64_t> taps;  // counted from 0, strictly increasing
+    int64_t block;              // number of proposals of one draft
+    bool from_anchor;           // whether the anchor's row predicts
+    int64_t noise;              // token id that fills the block after the anchor
+    std::vector<int64_t> taps;  // indices of target layers, strictly increasing
     std::optional<int64_t> rank, experts, confidence_width;
     std::optional<bool> confidence;
 };
 
-/// Every spelling of a number that is in the file must say the same. Throws FormatError naming the key.
+/// Reads the metadata. Throws FormatError naming the key when a required number is missing or out of range, or when two
+/// spellings of a number differ.
 Metadata read_metadata(const gguf::File& file, const Names& names);
 
 }  // namespace ds4::drafter

@@ -24,12 +24,12 @@ std::string show(const std::vector<float>& stages) {
     return out + "]";
 }
 
-/// Collects what does not fit, so that one message tells all of it.
+/// Collects all mismatches, so that one error lists them.
 class Mismatches {
    public:
     template <typename T>
-    void compare(const std::string& what, const T& found, const T& wanted) {
-        if (found != wanted) add(what + " is " + show(found) + ", the target's " + show(wanted));
+    void compare(const std::string& what, const T& found, const T& expected) {
+        if (found != expected) add(what + " is " + show(found) + ", the target's " + show(expected));
     }
 
     void add(const std::string& mismatch) { text_ += (text_.empty() ? "" : "; ") + mismatch; }
@@ -62,8 +62,8 @@ void compare_numbers(const model::Hyperparameters& s, const model::Hyperparamete
     out.compare("the number of experts used", s.experts_used, t.experts_used);
     out.compare("normalising of expert weights", s.normalise_weights, t.normalise_weights);
     out.compare("the scale of routed experts", s.routed_scale, t.routed_scale);
-    out.compare("the clamp of routed experts", s.clamp_routed, of_last_layers(t.clamp_routed, s.layers));
-    out.compare("the clamp of the shared expert", s.clamp_shared, of_last_layers(t.clamp_shared, s.layers));
+    out.compare("the clamp of routed experts", s.clamp_routed, values_of_last_layers(t.clamp_routed, s.layers));
+    out.compare("the clamp of the shared expert", s.clamp_shared, values_of_last_layers(t.clamp_shared, s.layers));
     out.compare("the rope base", s.rope_base, t.rope_base);
     out.compare<int64_t>("the number of Sinkhorn iterations", s.sinkhorn_iterations, t.sinkhorn_iterations);
     out.compare("the hyper-connection epsilon", s.hc_epsilon, t.hc_epsilon);

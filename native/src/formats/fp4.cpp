@@ -6,10 +6,10 @@ namespace ds4::formats {
 
 namespace {
 
-/// What the codes of E2M1 stand for.
+/// The values of the codes of E2M1.
 constexpr std::array<float, 16> kE2m1{0, .5, 1, 1.5, 2, 3, 4, 6, -0.f, -.5, -1, -1.5, -2, -3, -4, -6};
 
-/// The two values of a byte, the low half's first: one look-up for both.
+/// Returns a table of the two values in each byte, the low half's first, so that one look-up decodes both.
 constexpr std::array<std::array<float, 2>, 256> pairs() {
     std::array<std::array<float, 2>, 256> out{};
     for (size_t byte = 0; byte < out.size(); ++byte) out[byte] = {kE2m1[byte & 15], kE2m1[byte >> 4]};
@@ -18,7 +18,7 @@ constexpr std::array<std::array<float, 2>, 256> pairs() {
 
 constexpr std::array<std::array<float, 2>, 256> kPairs = pairs();
 
-/// 2^(code - 127) for codes below 255: F32's own exponent, except that 2^-127 is a subnormal there.
+/// Returns 2^(code - 127) for codes below 255. The code is the exponent of an F32, except that 2^-127 is subnormal.
 float e8m0(uint8_t code) {
     const uint32_t smallest = 0x0040'0000;
     return std::bit_cast<float>(code == 0 ? smallest : static_cast<uint32_t>(code) << 23);

@@ -7,13 +7,13 @@ namespace ds4::formats {
 
 namespace {
 
-/// Three bits of mantissa, four of exponent with bias 7, a sign.
+/// Returns the value of a code: three bits of mantissa, four of exponent with bias 7, and a sign.
 constexpr float e4m3(unsigned code) {
     const unsigned mantissa = code & 7, exponent = code >> 3 & 15;
     float value = exponent == 0 ? static_cast<float>(mantissa) : static_cast<float>(8 + mantissa);
     if ((code & 0x7F) == 0x7F) value = std::numeric_limits<float>::quiet_NaN();
     for (unsigned power = 1; power < exponent; ++power) value *= 2;
-    value /= 512;  // 2^-9 is the smallest
+    value /= 512;  // the smallest magnitude is 2^-9
     return code & 0x80 ? -value : value;
 }
 

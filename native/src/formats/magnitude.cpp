@@ -6,7 +6,7 @@
 namespace ds4::formats {
 
 float greatest_magnitude(std::span<const float> values) {
-    // Without their sign, the bits of floats are in the order of the magnitudes, infinity and then NaN above all.
+    // Without the sign bit, floats order as their bits do as integers; infinity and NaN are above all finite numbers.
     uint32_t greatest = 0;
     for (const float value : values) greatest = std::max(greatest, std::bit_cast<uint32_t>(value) & 0x7FFF'FFFFu);
     return std::bit_cast<float>(greatest);

@@ -1,5 +1,5 @@
 #pragma once
-// Arithmetic on sizes that come from a file: no result where it would wrap.
+// Overflow-checked arithmetic on sizes from a file: nullopt when the result would not fit into 64 bits.
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@ inline std::optional<uint64_t> checked_mul(uint64_t a, uint64_t b) {
     return a * b;
 }
 
-/// `value` rounded up to a multiple of `alignment`, a power of two.
+/// Rounds `value` up to a multiple of `alignment`, a power of two.
 inline std::optional<uint64_t> checked_align(uint64_t value, uint64_t alignment) {
     const auto sum = checked_add(value, alignment - 1);
     if (!sum) return std::nullopt;

@@ -7,9 +7,9 @@ namespace ds4::gguf {
 std::span<const std::byte> Cursor::bytes(uint64_t count, uint64_t size, const std::string& where) {
     const auto total = checked_mul(count, size);
     if (!total || *total > left()) {
-        const std::string wanted = count == 1 ? std::to_string(size) + " bytes"
-                                              : std::to_string(count) + " x " + std::to_string(size) + " bytes";
-        fail(where, "wanted " + wanted + ", found " + std::to_string(left()) +
+        const std::string expected = count == 1 ? std::to_string(size) + " bytes"
+                                                : std::to_string(count) + " x " + std::to_string(size) + " bytes";
+        fail(where, "wanted " + expected + ", found " + std::to_string(left()) +
                         " before the end; the file is cut short or damaged, download it again");
     }
     const auto found = file_.bytes().subspan(static_cast<size_t>(offset_), static_cast<size_t>(*total));

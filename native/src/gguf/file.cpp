@@ -1,3 +1,5 @@
+#include <unordered_map>
+
 #include "gguf/gguf.h"
 #include "gguf/packed.h"
 #include "gguf/shard.h"
@@ -40,7 +42,7 @@ File::File(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 File::~File() = default;
 
 std::shared_ptr<const File> File::open(const std::string& path) {
-    return std::shared_ptr<const File>(new File(std::make_unique<Impl>(read_set(path))));
+    return std::shared_ptr<const File>(new File(std::make_unique<Impl>(read_shards(path))));
 }
 
 const std::vector<std::string>& File::paths() const { return impl_->paths; }

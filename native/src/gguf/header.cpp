@@ -11,14 +11,15 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::string_view kMagic = "GGUF";
-constexpr std::string_view kWanted = "wanted a GGUF file";
+constexpr std::string_view kExpected = "wanted a GGUF file";
 
-struct Kind {
+/// A file format that is not GGUF: its first bytes, and what to tell the user.
+struct OtherFormat {
     std::string_view start, what;
 };
 
 constexpr std::string_view kConvert = "; convert the checkpoint with deepseek4-quantize";
-constexpr Kind kKinds[] = {
+constexpr OtherFormat kOtherFormats[] = {
     {"FUGG"sv, "a GGUF file of the other byte order; convert it with gguf_convert_endian"},
     {"lmgg"sv, "an old GGML file, from before GGUF; convert the original checkpoint again"},
     {"tjgg"sv, "an old GGML (ggjt) file, from before GGUF; convert the original checkpoint again"},
@@ -38,7 +39,7 @@ std::string_view start_of(const Mapping& file, uint64_t offset, uint64_t size) {
     return std::string_view(text, file.size()).substr(std::min(offset, file.size()), size);
 }
 
-/// A safetensors file is a length of 64 bits and as many bytes of JSON.
+/// Returns whether the file begins as a safetensors file does: a 64-bit length, then so many bytes of JSON.
 bool is_safetensors(const Mapping& file) {
     if (file.size() < 10) return false;
     uint64_t length;
@@ -48,7 +49,7 @@ bool is_safetensors(const Mapping& file) {
 
 std::string looks_like(const Mapping& file) {
     if (is_safetensors(file)) return " It looks like a safetensors file" + std::string(kConvert);
-    for (const Kind& kind : kKinds) {
+    for (const OtherFormat& kind : kOtherFormats) {
         if (start_of(file, 0, kind.start.size()) == kind.start) return " It looks like " + std::string(kind.what);
     }
     return "";
@@ -71,7 +72,7 @@ bool has_magic(const Mapping& file, uint64_t offset) { return start_of(file, off
 Header read_header(Cursor& cursor, const Mapping& file) {
     if (!has_magic(file, 0)) {
         const std::string found = quote(start_of(file, 0, 4));
-        throw file.error("begins with " + found + ", " + std::string(kWanted) + " (it begins with 'GGUF')." +
+        throw file.error("begins with " + found + ", " + std::string(kExpected) + " (it begins with 'GGUF')." +
                          looks_like(file));
     }
     cursor.bytes(4, 1, "magic");

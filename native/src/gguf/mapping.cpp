@@ -14,6 +14,7 @@ namespace ds4::gguf {
 
 namespace {
 
+/// Closes a file descriptor at the end of its scope.
 struct Descriptor {
     int fd;
     ~Descriptor() {
@@ -23,7 +24,7 @@ struct Descriptor {
 
 std::string reason() { return std::generic_category().message(errno); }
 
-/// Bytes of the open regular file; everything else is an error.
+/// Returns the size of an open regular file in bytes. Throws FormatError for anything else.
 uint64_t regular_size(int fd, const Mapping& file) {
     struct stat info{};
     if (::fstat(fd, &info) != 0) throw file.error("cannot be read: " + reason());
@@ -40,7 +41,7 @@ uint64_t regular_size(int fd, const Mapping& file) {
 }  // namespace
 
 Mapping::Mapping(std::string path) : path_(std::move(path)) {
-    // Non-blocking, so that a named pipe cannot hang the call.
+    // O_NONBLOCK keeps a named pipe from blocking the call.
     const Descriptor file{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (file.fd < 0) throw error("cannot be opened: " + reason());
     size_ = regular_size(file.fd, *this);
@@ -57,7 +58,7 @@ Mapping::~Mapping() {
 void Mapping::release(std::span<const std::byte> bytes) {
     const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)), at = reinterpret_cast<uintptr_t>(bytes.data());
     const uintptr_t first = (at + page - 1) / page * page, last = (at + bytes.size()) / page * page;
-    // Advice: without it only memory is lost.
+    // A failure is ignored: the call only saves memory.
     if (first < last) (void)::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A file mapped into memory for reading. The only file of the reader that knows the operating system is mapping.cpp.
+// A file mapped into memory for reading. mapping.cpp is the only file of the reader with system calls.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +10,10 @@
 
 namespace ds4::gguf {
 
+/// A read-only mapping of a whole file.
 class Mapping {
    public:
-    /// Throws FormatError where `path` is not a regular, readable, non-empty file.
+    /// Maps the file. Throws FormatError when `path` is not a regular, readable, non-empty file.
     explicit Mapping(std::string path);
     ~Mapping();
     Mapping(const Mapping&) = delete;
@@ -22,9 +23,9 @@ class Mapping {
     const std::byte* data() const { return data_; }
     uint64_t size() const { return size_; }
     std::span<const std::byte> bytes() const { return {data_, static_cast<size_t>(size_)}; }
-    /// Lets go of the whole pages in a range of mapped bytes, which are read again where they are needed.
+    /// Drops the whole pages in a range of mapped bytes from memory. The system reads them again when they are used.
     static void release(std::span<const std::byte> bytes);
-    /// An error of this file: `what` after the path.
+    /// Returns a FormatError about this file: the path, then `what`.
     FormatError error(const std::string& what) const;
 
    private:

@@ -10,7 +10,7 @@ namespace ds4::gguf {
 
 namespace {
 
-// Far above what models hold; they bound the memory that a damaged file can ask for.
+// Limits far above what models need. They bound the memory that a damaged file can ask for.
 constexpr uint64_t kMaxKeys = 1 << 16;
 constexpr uint64_t kMaxKeyLength = (1 << 16) - 1;
 constexpr uint64_t kMaxString = 1 << 26;
@@ -19,7 +19,7 @@ constexpr uint64_t kSmallestEntry = 8 + 4 + 1;  // an empty key, a type, one byt
 
 enum class Type : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
 
-/// Calls visit(T{}) with the C++ type of a numeric type; false for the others.
+/// Calls visit(T{}) with the C++ type of a numeric type. Returns false for the other types.
 template <typename Visit>
 bool visit_number(Type type, Visit&& visit) {
     switch (type) {
@@ -64,7 +64,8 @@ bool visit_number(Type type, Visit&& visit) {
 template <typename T>
 using Wide = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
 
-/// One number at `raw`, widened; booleans are bytes 0 or 1.
+/// Reads and widens the number at `raw`. Throws FormatError for booleans other than 0 and 1, and for integers above
+/// 2^63 - 1.
 template <typename T>
 Wide<T> widen(const Cursor& cursor, const std::byte* raw, const std::string& where) {
     std::conditional_t<std::is_same_v<T, bool>, uint8_t, T> value;

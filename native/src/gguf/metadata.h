@@ -1,6 +1,8 @@
 #pragma once
-// The metadata section of a GGUF file.
+// Reads the metadata section of a GGUF file.
 
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,13 +14,13 @@ namespace ds4::gguf {
 
 using Metadata = std::vector<std::pair<std::string, Value>>;
 
-/// Reads `count` keys with their values. Throws FormatError naming the key.
+/// Reads `count` keys with their values. Throws FormatError naming the key that is malformed or there twice.
 Metadata read_metadata(Cursor& cursor, uint64_t count);
 
-/// The value of `key`, or null.
+/// Returns the value of `key`, or null.
 const Value* find_value(const Metadata& metadata, std::string_view key);
 
-/// What a value is, for an error: "a string", "an array of 3 integers", "the integer 7".
+/// Describes a value for an error: "the string 'x'", "an array of 3 integers", "the integer 7".
 std::string describe(const Value& value);
 
 }  // namespace ds4::gguf

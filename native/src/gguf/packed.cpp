@@ -1,6 +1,7 @@
 #include "gguf/packed.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "cpu/layout.h"
 #include "cpu/packing.h"
@@ -15,18 +16,19 @@ namespace {
 constexpr const char* kArchitecture = "general.architecture";
 constexpr const char* kAgain = "; pack the original again with deepseek4-quantize --pack";
 constexpr uintptr_t kAlignment = 64;
-constexpr uint64_t kMaxPerByte = 4;  // values; no type that is packed has less than two bits for one
+constexpr uint64_t kMaxPerByte = 4;  // values; every type that can be packed has at least two bits a value
 
 using Names = std::vector<std::string>;
 using Numbers = std::vector<int64_t>;
 
-/// Takes the suffix off, or says that there is none.
+/// Removes the suffix for packed files from the architecture. Returns whether it was there.
 bool cut_suffix(std::string& architecture) {
     if (!architecture.ends_with(kPackedSuffix)) return false;
     architecture.resize(architecture.size() - kPackedSuffix.size());
     return true;
 }
 
+/// Checks the packed tensors of one file, and restores their types and shapes.
 class Reader {
    public:
     Reader(const Mapping& file, Metadata& metadata, std::vector<Tensor>& tensors)
@@ -73,15 +75,15 @@ class Reader {
     }
 
     template <typename T>
-    const T& array(const std::string& key, const std::string& wanted) const {
+    const T& array(const std::string& key, const std::string& element) const {
         const Value* value = find_value(metadata_, key);
         const auto* found = value ? std::get_if<Array>(value) : nullptr;
         if (found && std::holds_alternative<T>(*found)) return std::get<T>(*found);
         throw file_.error("key '" + key + "' is " + (value ? describe(*value) : "missing") + ", wanted an array of " +
-                          wanted + kAgain);
+                          element + kAgain);
     }
 
-    /// Checks one tensor, and makes it what it stands for.
+    /// Checks one packed tensor, and gives it the type and shape that it had before packing.
     void unwrap(const std::string& name, int64_t type, const int64_t* shape) {
         const auto found = by_name_.find(name);
         if (found == by_name_.end())
@@ -114,8 +116,8 @@ class Reader {
         }
         const int64_t rows = shape[1] * shape[2];
         if (type < 0 || type >= GGML_TYPE_COUNT || rows % matrices) fail(tensor, what);
-        const auto wanted = kernels::packed_shape(static_cast<ggml_type>(type), shape[0], rows / matrices, matrices);
-        if (!wanted || wanted->bytes != static_cast<uint64_t>(tensor.ne[0])) fail(tensor, what);
+        const auto expected = kernels::packed_shape(static_cast<ggml_type>(type), shape[0], rows / matrices, matrices);
+        if (!expected || expected->bytes != static_cast<uint64_t>(tensor.ne[0])) fail(tensor, what);
     }
 
     [[noreturn]] void fail(const Tensor& tensor, const std::string& what) const {

@@ -1,5 +1,6 @@
 #pragma once
-// Files whose matrices were packed for the CPU's kernels ahead of time (docs/formats.md): they say what they stand for.
+// Files whose matrices were packed for the CPU's kernels ahead of time (docs/formats.md). Their metadata has the types
+// and shapes before packing.
 
 #include <string>
 #include <vector>
@@ -9,18 +10,19 @@
 
 namespace ds4::gguf {
 
-/// The layout that a packed file follows, and after which a file is known as one.
+/// The key with the version of the packed layout; it marks a file as packed.
 inline const std::string kLayoutKey = "ds4.packed.layout";
-/// Names of the packed tensors, their types as ggml counts them, and their shapes, three numbers each.
+/// The keys with the names of the packed tensors, their ggml types, and their shapes (three numbers each).
 inline const std::string kPackedTensorsKey = "ds4.packed.tensors";
 inline const std::string kPackedTypesKey = "ds4.packed.types";
 inline const std::string kPackedShapesKey = "ds4.packed.shapes";
-/// What the architecture of a packed file ends in, so that no other program takes its bytes for rows.
+/// The suffix of a packed file's architecture. It keeps other programs from reading packed bytes as rows.
 inline const std::string kPackedSuffix = "-packed";
 
-/// In a packed file, gives the architecture its name back, and packed tensors the type and shape that they stand for;
-/// `packed` and `nbytes` say how they lie. Throws FormatError for another layout, and naming the tensor whose place or
-/// size is not what its type and shape want. `metadata` is that of the first shard, whose mapping `file` is.
+/// Restores, in a packed file, the name of the architecture and the type and shape of each packed tensor; `packed` and
+/// `nbytes` of the tensor describe how it lies in the file. Does nothing for other files. `file` and `metadata` are
+/// those of the first shard. Throws FormatError for another layout version, and naming a tensor whose alignment or size
+/// does not fit its type and shape.
 void read_packed(const Mapping& file, Metadata& metadata, std::vector<Tensor>& tensors);
 
 }  // namespace ds4::gguf

@@ -1,7 +1,5 @@
 #include "gguf/shard.h"
 
-#include <algorithm>
-
 #include "gguf/checked.h"
 #include "gguf/header.h"
 #include "gguf/tensors.h"
@@ -26,7 +24,7 @@ uint64_t alignment_of(const Mapping& file, const Metadata& metadata) {
     return static_cast<uint64_t>(*number);
 }
 
-/// Shards joined with `cat` parse as the first one, with the others behind its data.
+/// Throws FormatError when another GGUF file follows the data: shards joined with `cat` parse as the first one alone.
 void require_one_file(const Mapping& file, uint64_t end, uint64_t alignment) {
     for (const auto next : {std::optional(end), checked_align(end, alignment)}) {
         if (next && *next < file.size() && has_magic(file, *next)) {
@@ -47,13 +45,13 @@ Shard read_shard(const std::string& path) {
     const Header header = read_header(cursor, file);
     shard.version = header.version;
     shard.metadata = read_metadata(cursor, header.keys);
-    auto entries = read_entries(cursor, header.tensors);
+    auto infos = read_tensor_infos(cursor, header.tensors);
     const uint64_t alignment = alignment_of(file, shard.metadata);
-    // Cannot wrap: the cursor is inside the file, and files are smaller than 2^63 bytes.
+    // This cannot overflow: the cursor is inside the file, and files are smaller than 2^63 bytes.
     const uint64_t start = *checked_align(cursor.offset(), alignment);
-    const uint64_t end = place_entries(file, entries, start, alignment);
+    const uint64_t end = locate_tensors(file, infos, start, alignment);
     require_one_file(file, end, alignment);
-    for (Entry& entry : entries) shard.tensors.push_back(std::move(entry.tensor));
+    for (TensorInfo& info : infos) shard.tensors.push_back(std::move(info.tensor));
     return shard;
 }
 

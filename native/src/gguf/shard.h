@@ -1,6 +1,7 @@
 #pragma once
-// One GGUF file on disk, whole and valid; split.cpp puts several together.
+// Reads one GGUF file, or all files of a split model.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 
 namespace ds4::gguf {
 
+/// One GGUF file on disk, validated.
 struct Shard {
     std::unique_ptr<Mapping> file;
     uint32_t version;
@@ -17,11 +19,11 @@ struct Shard {
     std::vector<Tensor> tensors;
 };
 
-/// Maps and validates the file. Throws FormatError.
+/// Maps and validates one file. Throws FormatError.
 Shard read_shard(const std::string& path);
 
-/// All shards of the set that `path` belongs to, in order; one for a file that is not split. Throws FormatError
-/// naming the shard that is missing or does not belong.
-std::vector<Shard> read_set(const std::string& path);
+/// Reads all shards of the split model that `path` belongs to, in order, or the file alone when it is not split. Throws
+/// FormatError naming the shard that is missing or does not belong.
+std::vector<Shard> read_shards(const std::string& path);
 
 }  // namespace ds4::gguf

@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include "gguf/shard.h"
-#include "gguf/text.h"
 
 namespace ds4::gguf {
 
@@ -13,7 +11,7 @@ constexpr size_t kDigits = 5;
 constexpr std::string_view kOf = "-of-", kSuffix = ".gguf";
 constexpr size_t kTail = 1 + kDigits + kOf.size() + kDigits + kSuffix.size();
 
-/// What `PREFIX-00002-of-00004.gguf` says; `number` counts from 1.
+/// The parts of the name `PREFIX-00002-of-00004.gguf`; `number` counts from 1.
 struct Name {
     std::string prefix;
     int64_t number, count;
@@ -55,14 +53,14 @@ std::optional<int64_t> split_value(const Shard& shard, const std::string& key) {
     return *number;
 }
 
-void require_value(const Shard& shard, const std::string& key, int64_t wanted, const std::string& why) {
+void require_value(const Shard& shard, const std::string& key, int64_t expected, const std::string& why) {
     const auto found = split_value(shard, key);
-    if (found == wanted) return;
+    if (found == expected) return;
     throw shard.file->error("key '" + key + "' is " + (found ? std::to_string(*found) : "missing") + ", wanted " +
-                            std::to_string(wanted) + " " + why);
+                            std::to_string(expected) + " " + why);
 }
 
-/// The name of a shard, checked against its keys; none for a file that is not split.
+/// Returns the parsed name of a shard, after checking it against its keys, or nothing for a file that is not split.
 std::optional<Name> name_of(const Shard& shard) {
     const auto name = parse_name(shard.file->path());
     const int64_t count = split_value(shard, "split.count").value_or(0);
@@ -87,17 +85,17 @@ Shard read_sibling(const std::string& path, const Name& name) {
 }
 
 void require_total(const std::vector<Shard>& shards) {
-    const auto wanted = split_value(shards[0], "split.tensors.count");
+    const auto expected = split_value(shards[0], "split.tensors.count");
     size_t found = 0;
     for (const Shard& shard : shards) found += shard.tensors.size();
-    if (!wanted || *wanted == static_cast<int64_t>(found)) return;
-    throw shards[0].file->error("key 'split.tensors.count' is " + std::to_string(*wanted) + ", but the " +
+    if (!expected || *expected == static_cast<int64_t>(found)) return;
+    throw shards[0].file->error("key 'split.tensors.count' is " + std::to_string(*expected) + ", but the " +
                                 std::to_string(shards.size()) + " shards hold " + std::to_string(found) + " tensors");
 }
 
 }  // namespace
 
-std::vector<Shard> read_set(const std::string& path) {
+std::vector<Shard> read_shards(const std::string& path) {
     Shard first = read_shard(path);
     const auto name = name_of(first);
     std::vector<Shard> shards;

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kMaxTensors = 1 << 20;
 constexpr uint64_t kSmallestEntry = 8 + 4 + 8 + 4 + 8;  // an empty name, n_dims, one dimension, type, offset
 
-/// The ids of types that ggml once had are gaps in its table, with a block size of 0.
+/// Returns whether ggml has a type. The ids of removed types are gaps in its table, with a block size of 0.
 bool is_known_type(uint32_t id) {
     return id < GGML_TYPE_COUNT && ggml_blck_size(static_cast<ggml_type>(id)) > 0 &&
            ggml_type_size(static_cast<ggml_type>(id)) > 0;
@@ -73,39 +73,40 @@ void compute_size(const Cursor& cursor, Tensor& tensor, const std::string& where
     tensor.nbytes = static_cast<size_t>(*bytes);
 }
 
-Entry read_entry(Cursor& cursor, uint64_t index) {
-    Entry entry{};
-    entry.tensor.name = read_name(cursor, index);
-    const std::string where = "tensor " + quote(entry.tensor.name);
-    read_shape(cursor, entry.tensor, where);
-    read_type(cursor, entry.tensor, where);
-    compute_size(cursor, entry.tensor, where);
-    entry.offset = cursor.read<uint64_t>(where);
-    return entry;
+TensorInfo read_tensor_info(Cursor& cursor, uint64_t index) {
+    TensorInfo info{};
+    info.tensor.name = read_name(cursor, index);
+    const std::string where = "tensor " + quote(info.tensor.name);
+    read_shape(cursor, info.tensor, where);
+    read_type(cursor, info.tensor, where);
+    compute_size(cursor, info.tensor, where);
+    info.offset = cursor.read<uint64_t>(where);
+    return info;
 }
 
-/// Where the tensor's data begins in the file, checked to be aligned and to end inside it.
-uint64_t place(const Mapping& file, const Entry& entry, uint64_t start, uint64_t alignment) {
-    const std::string where = "tensor " + quote(entry.tensor.name) + ": ";
-    if (entry.offset % alignment != 0) {
-        throw file.error(where + "data at offset " + std::to_string(entry.offset) + ", wanted a multiple of " +
+/// Returns the offset of a tensor's data in the file. Throws FormatError when it is not aligned or ends outside the
+/// file.
+uint64_t data_begin(const Mapping& file, const TensorInfo& info, uint64_t start, uint64_t alignment) {
+    const std::string where = "tensor " + quote(info.tensor.name) + ": ";
+    if (info.offset % alignment != 0) {
+        throw file.error(where + "data at offset " + std::to_string(info.offset) + ", wanted a multiple of " +
                          std::to_string(alignment));
     }
-    const auto begin = checked_add(start, entry.offset);
-    const auto end = begin ? checked_add(*begin, entry.tensor.nbytes) : std::nullopt;
+    const auto begin = checked_add(start, info.offset);
+    const auto end = begin ? checked_add(*begin, info.tensor.nbytes) : std::nullopt;
     if (!end || *end > file.size()) {
-        throw file.error(where + "data of " + std::to_string(entry.tensor.nbytes) + " bytes at offset " +
-                         std::to_string(entry.offset) + " after byte " + std::to_string(start) +
+        throw file.error(where + "data of " + std::to_string(info.tensor.nbytes) + " bytes at offset " +
+                         std::to_string(info.offset) + " after byte " + std::to_string(start) +
                          ", beyond the end of the file at " + std::to_string(file.size()) +
                          "; the file is cut short (an unfinished download, or one part of several)");
     }
     return *begin;
 }
 
-void require_apart(const Mapping& file, const std::vector<Entry>& entries) {
-    std::vector<const Entry*> order;
-    for (const Entry& entry : entries) order.push_back(&entry);
-    std::ranges::sort(order, {}, [](const Entry* entry) { return entry->offset; });
+void require_no_overlap(const Mapping& file, const std::vector<TensorInfo>& infos) {
+    std::vector<const TensorInfo*> order;
+    for (const TensorInfo& info : infos) order.push_back(&info);
+    std::ranges::sort(order, {}, [](const TensorInfo* info) { return info->offset; });
     for (size_t i = 1; i < order.size(); ++i) {
         const uint64_t end = order[i - 1]->offset + order[i - 1]->tensor.nbytes;
         if (order[i]->offset < end) {
@@ -118,30 +119,30 @@ void require_apart(const Mapping& file, const std::vector<Entry>& entries) {
 
 }  // namespace
 
-std::vector<Entry> read_entries(Cursor& cursor, uint64_t count) {
+std::vector<TensorInfo> read_tensor_infos(Cursor& cursor, uint64_t count) {
     if (count > kMaxTensors || count > cursor.left() / kSmallestEntry) {
         cursor.fail("header, number of tensors",
                     std::to_string(count) + " tensors, more than " +
                         std::to_string(std::min(kMaxTensors, cursor.left() / kSmallestEntry)) + " cannot be here");
     }
-    std::vector<Entry> entries;
+    std::vector<TensorInfo> infos;
     std::unordered_set<std::string> seen;
     for (uint64_t i = 0; i < count; ++i) {
-        entries.push_back(read_entry(cursor, i));
-        const std::string& name = entries.back().tensor.name;
+        infos.push_back(read_tensor_info(cursor, i));
+        const std::string& name = infos.back().tensor.name;
         if (!seen.insert(name).second) cursor.fail("tensor " + quote(name), "stands twice in the file, wanted once");
     }
-    return entries;
+    return infos;
 }
 
-uint64_t place_entries(const Mapping& file, std::vector<Entry>& entries, uint64_t start, uint64_t alignment) {
+uint64_t locate_tensors(const Mapping& file, std::vector<TensorInfo>& infos, uint64_t start, uint64_t alignment) {
     uint64_t end = start;
-    for (Entry& entry : entries) {
-        const uint64_t begin = place(file, entry, start, alignment);
-        entry.tensor.data = file.data() + begin;
-        end = std::max(end, begin + entry.tensor.nbytes);
+    for (TensorInfo& info : infos) {
+        const uint64_t begin = data_begin(file, info, start, alignment);
+        info.tensor.data = file.data() + begin;
+        end = std::max(end, begin + info.tensor.nbytes);
     }
-    require_apart(file, entries);
+    require_no_overlap(file, infos);
     return end;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
-// The tensor section of a GGUF file, and where the data lies.
+// Reads the tensor infos of a GGUF file, and locates the data.
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "gguf/cursor.h"
@@ -8,23 +10,24 @@
 
 namespace ds4::gguf {
 
-/// A tensor whose place is not checked yet; `offset` counts from the beginning of the data.
-struct Entry {
+/// A tensor info as the file has it; `offset`, in bytes from the start of the data section, is not checked yet.
+struct TensorInfo {
     Tensor tensor;
     uint64_t offset;
 };
 
-/// Reads `count` descriptions: name, shape, type and size are valid afterwards. Throws FormatError naming the tensor.
-std::vector<Entry> read_entries(Cursor& cursor, uint64_t count);
+/// Reads `count` tensor infos, and checks name, shape, type and size. Throws FormatError naming the tensor.
+std::vector<TensorInfo> read_tensor_infos(Cursor& cursor, uint64_t count);
 
-/// Sets `data` of every tensor after checking that it is aligned, inside the file and apart from the others.
-/// `start` is where the data begins. Returns the end of the last tensor, or `start` without tensors.
-uint64_t place_entries(const Mapping& file, std::vector<Entry>& entries, uint64_t start, uint64_t alignment);
+/// Sets `data` of every tensor, after checking that it is aligned to `alignment`, inside the file, and does not overlap
+/// another. `start` is the offset of the data section in the file. Returns the end of the last tensor, or `start` when
+/// there is none. Throws FormatError naming the tensor.
+uint64_t locate_tensors(const Mapping& file, std::vector<TensorInfo>& infos, uint64_t start, uint64_t alignment);
 
-/// "(64, 512)": the shape in ggml's order.
+/// Formats a shape in ggml's order: "(64, 512)".
 std::string show_shape(const Tensor& tensor);
 
-/// The type's name as people write it: "Q4_K", "F32".
+/// Returns the name of a type in upper case: "Q4_K", "F32".
 std::string type_name(ggml_type type);
 
 }  // namespace ds4::gguf

@@ -24,7 +24,7 @@ std::string escape(std::string_view text) {
     return out;
 }
 
-/// Bytes of the UTF-8 sequence at the beginning of `text`; 0 where there is none.
+/// Returns the length in bytes of the UTF-8 sequence that `text` begins with, or 0 when it begins with none.
 size_t sequence_length(std::string_view text) {
     const auto lead = static_cast<unsigned char>(text[0]);
     const size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
@@ -32,7 +32,7 @@ size_t sequence_length(std::string_view text) {
     const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
     if (!std::ranges::all_of(text.substr(1, length - 1), continues)) return 0;
     const auto second = length > 1 ? static_cast<unsigned char>(text[1]) : 0;
-    // Overlong forms, surrogates and code points above U+10FFFF.
+    // Rejects overlong forms, surrogates and code points above U+10FFFF.
     const bool bad = (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second >= 0xa0) ||
                      (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second >= 0x90);
     return bad ? 0 : length;

@@ -1,4 +1,4 @@
-// Typed access to the metadata.
+// Access to the metadata by type.
 
 #include <cmath>
 
@@ -10,26 +10,26 @@ namespace ds4::gguf {
 
 namespace {
 
-FormatError mismatch(const File& file, const std::string& key, const Value& found, const char* wanted) {
-    return file.error("key " + quote(key) + " is " + describe(found) + ", wanted " + wanted);
+FormatError mismatch(const File& file, const std::string& key, const Value& found, const char* expected) {
+    return file.error("key " + quote(key) + " is " + describe(found) + ", wanted " + expected);
 }
 
 template <typename T>
-std::optional<T> get(const File& file, const std::string& key, const char* wanted) {
+std::optional<T> get(const File& file, const std::string& key, const char* expected) {
     const Value* value = file.find(key);
     if (value == nullptr) return std::nullopt;
     const T* found = std::get_if<T>(value);
-    if (found == nullptr) throw mismatch(file, key, *value, wanted);
+    if (found == nullptr) throw mismatch(file, key, *value, expected);
     return *found;
 }
 
 template <typename T>
-T require(const File& file, const std::string& key, const char* wanted, std::optional<T> found) {
-    if (!found) throw file.error("key " + quote(key) + " is missing, wanted " + wanted);
+T require(const File& file, const std::string& key, const char* expected, std::optional<T> found) {
+    if (!found) throw file.error("key " + quote(key) + " is missing, wanted " + expected);
     return *std::move(found);
 }
 
-/// An integer written as a float, as some dialects do in arrays.
+/// Returns the integer that a float stands for, or nothing. Some dialects write integers as floats in arrays.
 std::optional<int64_t> as_integer(double value) {
     const bool whole = std::trunc(value) == value && std::abs(value) < 9007199254740992.0;
     return whole ? std::optional(static_cast<int64_t>(value)) : std::nullopt;

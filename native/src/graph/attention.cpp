@@ -17,7 +17,7 @@ struct Keys {
 
 /// Keys of the window in order of position; the rows are rounded to the cache's type, so that it does not matter
 /// whether a key comes from the ring or from this forward. Persists the last rows.
-ggml_tensor* window_keys(const Context& c, const model::Attention& w, ggml_tensor* ring, int ratio, ggml_tensor* h) {
+ggml_tensor* window_keys(const Context& c, const weights::Attention& w, ggml_tensor* ring, int ratio, ggml_tensor* h) {
     ggml_context* ctx = c.b.ctx;
     ggml_tensor* kv = key_rows(c, w, h, c.in.positions, ratio);
     ggml_tensor* rows =
@@ -44,7 +44,7 @@ void choose(const Context& c, const Keys& k, const QueryBlock& block, ops::Atten
     in.mask = ggml_concat(ctx, block.raw, mask, 0);
 }
 
-ggml_tensor* attend(const Context& c, const model::Attention& w, const Keys& k, int ratio, const QueryBlock& block) {
+ggml_tensor* attend(const Context& c, const weights::Attention& w, const Keys& k, int ratio, const QueryBlock& block) {
     ggml_context* ctx = c.b.ctx;
     ops::AttentionInput in{};
     in.q = cut(ctx, k.q, 2, block.first, block.count);
@@ -61,25 +61,26 @@ ggml_tensor* attend(const Context& c, const model::Attention& w, const Keys& k, 
 
 }  // namespace
 
-ggml_tensor* query_rank(const Context& c, const model::Attention& w, ggml_tensor* h) {
+ggml_tensor* query_rank(const Context& c, const weights::Attention& w, ggml_tensor* h) {
     return ops::rms_norm(c.b, ops::product(c.b, w.query_a, h), w.query_a_norm, c.hp.norm_epsilon);
 }
 
-ggml_tensor* query_heads(const Context& c, const model::Attention& w, ggml_tensor* rank, int ratio) {
+ggml_tensor* query_heads(const Context& c, const weights::Attention& w, ggml_tensor* rank, int ratio) {
     ggml_tensor* q = ops::product(c.b, w.query_b, rank);
     q = ggml_reshape_3d(c.b.ctx, q, c.hp.head_size, c.hp.heads, rank->ne[1]);
     q = ops::rms_norm(c.b, q, nullptr, c.hp.norm_epsilon);
     return ops::rope_tail(c.b, q, c.in.positions, c.rope(ratio));
 }
 
-ggml_tensor* key_rows(const Context& c, const model::Attention& w, ggml_tensor* h, ggml_tensor* positions, int ratio) {
+ggml_tensor* key_rows(const Context& c, const weights::Attention& w, ggml_tensor* h, ggml_tensor* positions,
+                      int ratio) {
     ggml_context* ctx = c.b.ctx;
     ggml_tensor* kv = ops::rms_norm(c.b, ops::product(c.b, w.kv, h), w.kv_norm, c.hp.norm_epsilon);
     kv = ops::rope_tail(c.b, ggml_reshape_3d(ctx, kv, kv->ne[0], 1, kv->ne[1]), positions, c.rope(ratio));
     return ggml_reshape_2d(ctx, kv, kv->ne[0], kv->ne[2]);
 }
 
-ggml_tensor* attention_output(const Context& c, const model::Attention& w, int ratio, ggml_tensor* inverse,
+ggml_tensor* attention_output(const Context& c, const weights::Attention& w, int ratio, ggml_tensor* inverse,
                               ggml_tensor* o) {
     ggml_context* ctx = c.b.ctx;
     o = ops::rope_tail(c.b, o, inverse, c.rope(ratio));
@@ -88,7 +89,7 @@ ggml_tensor* attention_output(const Context& c, const model::Attention& w, int r
     return ops::product(c.b, w.output_b, low);
 }
 
-ggml_tensor* attention_block(const Context& c, const model::Attention& w, const state::LayerState& s, int ratio,
+ggml_tensor* attention_block(const Context& c, const weights::Attention& w, const state::LayerState& s, int ratio,
                              ggml_tensor* h) {
     ggml_context* ctx = c.b.ctx;
     ggml_tensor* rank = query_rank(c, w, h);

@@ -2,9 +2,9 @@
 // The blocks of a layer; target.cpp puts them together.
 
 #include "graph/inputs.h"
-#include "model/weights.h"
 #include "ops/ops.h"
 #include "state/state.h"
+#include "weights/weights.h"
 
 namespace ds4::graph {
 
@@ -28,27 +28,28 @@ ggml_tensor* embed(const Context& c, ggml_tensor* embedding, ggml_tensor* tokens
 
 /// x -> x' around a sub-layer (8)-(10): sublayer maps the normed collapse [hidden, n] to its output.
 template <typename F>
-ggml_tensor* around(const Context& c, ggml_tensor* x, const model::HyperConnection& w, ggml_tensor* norm, F sublayer) {
+ggml_tensor* around(const Context& c, ggml_tensor* x, const weights::HyperConnection& w, ggml_tensor* norm,
+                    F sublayer) {
     const ops::HcInput in = ops::hc_open(c.b, x, {w.fn, w.base, w.scale}, norm, c.hc());
     return ops::hc_expand(c.b, sublayer(in.h), x, in.mix);
 }
 
 /// Low-rank queries of h [hidden, n] before the heads: [query_rank, n].
-ggml_tensor* query_rank(const Context& c, const model::Attention& w, ggml_tensor* h);
+ggml_tensor* query_rank(const Context& c, const weights::Attention& w, ggml_tensor* h);
 /// Normed, rotated query heads of the rank: [head_size, heads, n].
-ggml_tensor* query_heads(const Context& c, const model::Attention& w, ggml_tensor* rank, int ratio);
+ggml_tensor* query_heads(const Context& c, const weights::Attention& w, ggml_tensor* rank, int ratio);
 /// Keys, which are values too, of h [hidden, n] at `positions` [n]: [head_size, n].
-ggml_tensor* key_rows(const Context& c, const model::Attention& w, ggml_tensor* h, ggml_tensor* positions, int ratio);
+ggml_tensor* key_rows(const Context& c, const weights::Attention& w, ggml_tensor* h, ggml_tensor* positions, int ratio);
 /// Inverse RoPE by `inverse` [n] and the grouped low-rank output (19), (20) of o [head_size, heads, n]: [hidden, n].
-ggml_tensor* attention_output(const Context& c, const model::Attention& w, int ratio, ggml_tensor* inverse,
+ggml_tensor* attention_output(const Context& c, const weights::Attention& w, int ratio, ggml_tensor* inverse,
                               ggml_tensor* o);
 
 /// Attention sub-layer on h [hidden, n]: writes the layer's state, returns [hidden, n].
-ggml_tensor* attention_block(const Context& c, const model::Attention& w, const state::LayerState& s, int ratio,
+ggml_tensor* attention_block(const Context& c, const weights::Attention& w, const state::LayerState& s, int ratio,
                              ggml_tensor* h);
 
 /// Carries this forward's rows and finishes the blocks that end in it (2.5); size is the compressed row's.
-void compressor_block(const Context& c, const model::Compressor& w, const state::CompressorState& s, int ratio,
+void compressor_block(const Context& c, const weights::Compressor& w, const state::CompressorState& s, int ratio,
                       int64_t size, ggml_tensor* h);
 
 /// Index queries and head weights of a CSA layer (2.6).
@@ -56,16 +57,16 @@ struct IndexQuery {
     ggml_tensor* q;        // [index_size, index_heads, n]
     ggml_tensor* weights;  // [index_heads, n]
 };
-IndexQuery index_query(const Context& c, const model::Indexer& w, ggml_tensor* query_rank, ggml_tensor* h);
+IndexQuery index_query(const Context& c, const weights::Indexer& w, ggml_tensor* query_rank, ggml_tensor* h);
 /// The blocks each query of `block` chooses: [top_k, count] I32.
 ggml_tensor* index_choice(const Context& c, const IndexQuery& query, ggml_tensor* keys, const QueryBlock& block);
 
 /// MoE sub-layer on h [hidden, n] for the given tokens [n] (hash layers route by them).
-ggml_tensor* moe_block(const Context& c, const model::Moe& w, int64_t layer, ggml_tensor* tokens, ggml_tensor* h);
+ggml_tensor* moe_block(const Context& c, const weights::Moe& w, int64_t layer, ggml_tensor* tokens, ggml_tensor* h);
 
 /// One row from the streams x [hidden, streams, n]: [hidden, n], before any norm (2.8).
-ggml_tensor* collapse_head(const Context& c, const model::HyperConnection& w, ggml_tensor* x);
+ggml_tensor* collapse_head(const Context& c, const weights::HyperConnection& w, ggml_tensor* x);
 /// Logits [vocab, n] from the streams x [hidden, streams, n] (2.8).
-ggml_tensor* head_block(const Context& c, const model::Weights& w, ggml_tensor* x);
+ggml_tensor* head_block(const Context& c, const weights::Weights& w, ggml_tensor* x);
 
 }  // namespace ds4::graph

@@ -3,7 +3,7 @@
 namespace ds4::graph {
 namespace {
 
-void finish_blocks(const Context& c, const model::Compressor& w, const state::CompressorState& s, int ratio,
+void finish_blocks(const Context& c, const weights::Compressor& w, const state::CompressorState& s, int ratio,
                    int64_t size, ggml_tensor* kv, ggml_tensor* score) {
     ggml_context* ctx = c.b.ctx;
     const RatioInputs& in = c.in.of(ratio);
@@ -16,7 +16,7 @@ void finish_blocks(const Context& c, const model::Compressor& w, const state::Co
 
 }  // namespace
 
-void compressor_block(const Context& c, const model::Compressor& w, const state::CompressorState& s, int ratio,
+void compressor_block(const Context& c, const weights::Compressor& w, const state::CompressorState& s, int ratio,
                       int64_t size, ggml_tensor* h) {
     ggml_context* ctx = c.b.ctx;
     const RatioInputs& in = c.in.of(ratio);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "drafter/weights.h"
 #include "graph/blocks.h"
 #include "graph/fill.h"
 #include "graph/markov.h"
@@ -15,13 +16,13 @@ namespace {
 constexpr float kFeatureScale = 1.0f / 256;
 
 DraftInputs create_inputs(ggml_context* ctx, const drafter::Hyperparameters& hp, const DraftShape& s,
-                          const model::Places& places) {
-    const InputMaker input{ctx, places.head};
+                          const weights::DeviceMap& device_map) {
+    const InputMaker input{ctx, device_map.head};
     const int64_t rows = hp.rows();
     DraftInputs in{};
     in.tokens = input(GGML_TYPE_I32, rows);
-    const InputMaker beside_embedding{ctx, places.embedding};
-    in.embedded = places.embedding == places.head ? in.tokens : beside_embedding(GGML_TYPE_I32, rows);
+    const InputMaker beside_embedding{ctx, device_map.embedding};
+    in.embedded = device_map.embedding == device_map.head ? in.tokens : beside_embedding(GGML_TYPE_I32, rows);
     in.positions = input(GGML_TYPE_I32, rows);
     in.inverse = input(GGML_TYPE_I32, rows);
     in.mask = input(GGML_TYPE_F32, state::context_capacity(hp) + rows, rows);
@@ -50,7 +51,7 @@ void write_context(const Context& c, const DraftSource& source, const DraftInput
 }
 
 /// Attention sub-layer of a stage on h [hidden, rows] (2.5).
-ggml_tensor* draft_attention(const Context& c, const model::Attention& w, ggml_tensor* ring, ggml_tensor* mask,
+ggml_tensor* draft_attention(const Context& c, const weights::Attention& w, ggml_tensor* ring, ggml_tensor* mask,
                              ggml_tensor* h) {
     ops::NoncausalInput in{};
     in.q = query_heads(c, w, query_rank(c, w, h), 0);
@@ -65,7 +66,7 @@ ggml_tensor* draft_attention(const Context& c, const model::Attention& w, ggml_t
 ggml_tensor* run_stages(const Context& c, const DraftSource& source, const DraftInputs& in) {
     ggml_tensor* x = embed(c, source.target.embedding, in.embedded);
     for (int64_t s = 0; s < c.hp.layers; s++) {
-        const model::Layer& w = source.drafter.weights().stages[s];
+        const weights::Layer& w = source.drafter.weights().stages[s];
         x = around(c, x, w.hc_attention, w.attention.norm, [&](ggml_tensor* h) {
             return draft_attention(c, w.attention, source.state.context[s], in.mask, h);
         });
@@ -85,7 +86,7 @@ Draft build_draft(ggml_context* ctx, const DraftSource& source, const DraftShape
     const drafter::Weights& w = source.drafter.weights();
     Draft d{};
     d.graph = ggml_new_graph_custom(ctx, node_bound(hp), false);
-    d.in = create_inputs(ctx, hp, shape, source.target.places);
+    d.in = create_inputs(ctx, hp, shape, source.target.device_map);
     Inputs rows;
     rows.tokens = d.in.tokens;
     rows.positions = d.in.positions;

@@ -27,7 +27,7 @@ struct DraftShape {
 /// The tensors that change from draft to draft.
 struct DraftInputs {
     ggml_tensor* tokens;              // [rows] I32: the anchor, then noise
-    ggml_tensor* embedded;            // the same, at the embedding's place
+    ggml_tensor* embedded;            // the same, on the embedding's device
     ggml_tensor* positions;           // [rows] I32
     ggml_tensor* inverse;             // [rows] I32: negated
     ggml_tensor* features = nullptr;  // [context] I32: slots to read in the feature ring
@@ -50,7 +50,7 @@ struct Draft {
 
 /// What a draft reads: the target's embedding and output matrix, the drafter, and their state.
 struct DraftSource {
-    const model::Weights& target;
+    const weights::Weights& target;
     const Drafter& drafter;
     const state::DrafterState& state;
     ops::ProposalDraw* draw;  // filled before every run of a sampled draft

@@ -8,19 +8,19 @@
 
 namespace ds4::graph {
 
-/// Makes inputs that lie at one place (model::Places), where they are read; the tensor says which.
+/// Makes inputs for one device (an index of weights::DeviceMap), where they are read; the tensor carries the index.
 struct InputMaker {
     ggml_context* ctx;
-    int place;
+    int device;
 
     ggml_tensor* operator()(ggml_type type, int64_t n0, int64_t n1 = 1, int64_t n2 = 1) const {
         ggml_tensor* t = ggml_new_tensor_3d(ctx, type, n0, n1, n2);
         ggml_set_input(t);
-        t->op_params[0] = place;
+        t->op_params[0] = device;
         return t;
     }
 };
-inline int place_of_input(const ggml_tensor* t) { return t->op_params[0]; }
+inline int device_of_input(const ggml_tensor* t) { return t->op_params[0]; }
 
 /// Whether the graph reads this input: nothing else gets memory.
 inline bool used(const ggml_tensor* t) { return t && t->buffer; }

@@ -5,7 +5,7 @@
 
 namespace ds4::graph {
 
-IndexQuery index_query(const Context& c, const model::Indexer& w, ggml_tensor* rank, ggml_tensor* h) {
+IndexQuery index_query(const Context& c, const weights::Indexer& w, ggml_tensor* rank, ggml_tensor* h) {
     ggml_context* ctx = c.b.ctx;
     const int64_t size = c.hp.index_size, heads = c.hp.index_heads;
     ggml_tensor* q = ggml_reshape_3d(ctx, ops::product(c.b, w.query, rank), size, heads, c.shape.rows);

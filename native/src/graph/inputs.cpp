@@ -76,8 +76,8 @@ void fill_queries(const QueryBlock& q, int64_t window, int64_t position) {
 
 }  // namespace
 
-Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const Shape& s, int place) {
-    const InputMaker input{ctx, place};
+Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const Shape& s, int device) {
+    const InputMaker input{ctx, device};
     Inputs in;
     in.tokens = input(GGML_TYPE_I32, s.rows);
     in.positions = input(GGML_TYPE_I32, s.rows);

@@ -43,8 +43,8 @@ struct Inputs {
     const RatioInputs& of(int ratio) const { return ratio == 4 ? csa : hca; }
 };
 
-/// Creates the inputs of a shape at one place.
-Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const Shape& shape, int place = 0);
+/// Creates the inputs of a shape on one device.
+Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const Shape& shape, int device = 0);
 
 /// Fills them for `tokens` at positions `position`...; inputs the graph does not use are skipped.
 /// `feature_capacity` is the rows of the feature ring, 0 without one.

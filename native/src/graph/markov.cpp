@@ -1,5 +1,6 @@
 #include "graph/markov.h"
 
+#include "drafter/weights.h"
 #include "ops/markov.h"
 
 namespace ds4::graph {

@@ -2,7 +2,7 @@
 
 namespace ds4::graph {
 
-ggml_tensor* moe_block(const Context& c, const model::Moe& w, int64_t layer, ggml_tensor* tokens, ggml_tensor* h) {
+ggml_tensor* moe_block(const Context& c, const weights::Moe& w, int64_t layer, ggml_tensor* tokens, ggml_tensor* h) {
     ggml_tensor* scores = ops::router_scores(c.b, w.router, h);
     const ops::Routes routes = ops::route(c.b, scores, {w.bias, w.token_map, tokens},
                                           {c.hp.experts_used, c.hp.routed_scale, c.hp.normalise_weights});

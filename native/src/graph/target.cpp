@@ -50,21 +50,23 @@ size_t node_bound(const model::Hyperparameters& hp, const Shape& s) {
     return hp.layers * (160 + 2 * hp.experts_used + 48 * queries) + 256;
 }
 
-Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const model::Weights& weights,
+Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const weights::Weights& weights,
                     const std::vector<state::LayerState>& state, const Taps& taps, const Shape& shape) {
-    const model::Places& places = weights.places;
+    const weights::DeviceMap& device_map = weights.device_map;
     Target t{ggml_new_graph_custom(ctx, node_bound(hp, shape), false), {}};
-    for (int place = 0; place <= places.host(); place++) t.in.push_back(create_inputs(ctx, hp, shape, place));
+    for (int device = 0; device <= device_map.cpu(); device++) {
+        t.in.push_back(create_inputs(ctx, hp, shape, device));
+    }
     const auto shared = std::make_shared<ops::Shared>();
-    const auto at = [&](int place) {
-        return Context{{ctx, t.graph, places.own(place), shared}, hp, shape, t.in[place]};
+    const auto at = [&](int device) {
+        return Context{{ctx, t.graph, device_map.uses_own_kernels(device), shared}, hp, shape, t.in[device]};
     };
-    ggml_tensor* x = embed(at(places.embedding), weights.embedding, t.in[places.embedding].tokens);
+    ggml_tensor* x = embed(at(device_map.embedding), weights.embedding, t.in[device_map.embedding].tokens);
     std::vector<ggml_tensor*> tapped;
     for (int64_t i = 0; i < hp.layers; i++) {
-        const Context c = at(places.layers[i]);
+        const Context c = at(device_map.layers[i]);
         ggml_tensor* tokens = c.in.tokens;
-        const model::Layer& w = weights.layers[i];
+        const weights::Layer& w = weights.layers[i];
         x = around(c, x, w.hc_attention, w.attention.norm,
                    [&](ggml_tensor* h) { return attention_block(c, w.attention, state[i], hp.ratios[i], h); });
         if (i + 1 == hp.layers) {  // nothing reads the other rows any more
@@ -74,10 +76,10 @@ Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const m
             tokens = cut(ctx, tokens, 0, shape.rows - needed, needed);
         }
         x = around(c, x, w.hc_ffn, w.moe.norm, [&](ggml_tensor* h) { return moe_block(c, w.moe, i, tokens, h); });
-        // At once: another place is to get the mean, not the streams.
+        // Taken here, so that the mean and not the streams is what crosses to the drafter's device.
         if (shape.features && taps.has(i)) tapped.push_back(c.b.now(stream_mean(c.b, last_rows(c, x, shape.features))));
     }
-    const Context head = at(places.head);
+    const Context head = at(device_map.head);
     if (shape.features) keep_features(head.b, tapped, taps.ring, head.in.features);
     if (shape.logits == Logits::none) return t;
     if (shape.logits == Logits::last) x = last_rows(head, x, 1);

@@ -5,15 +5,15 @@
 #include <span>
 
 #include "graph/inputs.h"
-#include "model/weights.h"
 #include "state/state.h"
+#include "weights/weights.h"
 
 namespace ds4::graph {
 
 /// A built graph: fill the inputs, compute, read the logits.
 struct Target {
     ggml_cgraph* graph;
-    std::vector<Inputs> in;         // by place; those that nothing reads have no memory
+    std::vector<Inputs> in;         // by device index; those that nothing reads have no memory
     ggml_tensor* logits = nullptr;  // [vocab, 1 or rows] F32; null when none were asked for
 };
 
@@ -29,7 +29,7 @@ struct Taps {
 size_t node_bound(const model::Hyperparameters& hp, const Shape& shape);
 
 /// Builds the graph of `shape` in `ctx` (no_alloc) over the given weights and state; shape.features rows are tapped.
-Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const model::Weights& weights,
+Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const weights::Weights& weights,
                     const std::vector<state::LayerState>& state, const Taps& taps, const Shape& shape);
 
 }  // namespace ds4::graph

@@ -12,17 +12,18 @@ namespace fs = std::filesystem;
 namespace ds4::machine {
 namespace {
 
-/// Groups of version 2 lie below the mount itself, or beside version 1's in a folder of their own.
+/// Returns where the groups of cgroup version 2 lie: at the mount itself, or in its folder "unified" on a system that
+/// has version 1 beside it.
 fs::path unified_mount(const fs::path& mounts) {
     return read_text(mounts / "cgroup.controllers") ? mounts : mounts / "unified";
 }
 
-bool lists(const std::string& controllers, const std::string& wanted) {
-    return ("," + controllers + ",").find("," + wanted + ",") != std::string::npos;
+bool lists(const std::string& controllers, const std::string& controller) {
+    return ("," + controllers + ",").find("," + controller + ",") != std::string::npos;
 }
 
-/// The mount, and every group from it down to `path`. A container may see its own group as the mount while `path` is
-/// the host's: what is not there is passed over.
+/// Appends the mount and every group from it down to `path`. A container may see its own group as the mount while
+/// `path` is the host's: groups that do not exist have no files, and readers skip them.
 void add_groups(std::vector<fs::path>& groups, fs::path at, const fs::path& path) {
     groups.push_back(at);
     for (const fs::path& part : path.relative_path()) {
@@ -31,8 +32,8 @@ void add_groups(std::vector<fs::path>& groups, fs::path at, const fs::path& path
     }
 }
 
-/// The folders of the groups that limit this process, in version 1's hierarchy of `controller` and in version 2's.
-/// Lines of /proc/self/cgroup are "number:controllers:path", version 2's "0::path".
+/// Returns the folders of the groups that limit this process, in the hierarchy of `controller` (version 1) and in the
+/// unified one (version 2). Lines of /proc/self/cgroup are "number:controllers:path", for version 2 "0::path".
 std::vector<fs::path> groups(const fs::path& root, const std::string& controller) {
     const fs::path mounts = root / "sys/fs/cgroup";
     std::vector<fs::path> found;
@@ -47,7 +48,8 @@ std::vector<fs::path> groups(const fs::path& root, const std::string& controller
     return found;
 }
 
-/// A group's quota divided by its period, "150000 100000" or "max 100000", which version 1 has in two files.
+/// Returns a group's CPU quota divided by its period. Version 2 has both in one file ("150000 100000", or "max
+/// 100000"), version 1 in two.
 std::optional<double> quota_of(const fs::path& group) {
     const auto both = read_text(group / "cpu.max");
     std::istringstream words(both ? *both
@@ -58,7 +60,8 @@ std::optional<double> quota_of(const fs::path& group) {
     return static_cast<double>(quota) / static_cast<double>(period);
 }
 
-/// Version 2 slows a group down at memory.high and ends a process of it at memory.max.
+/// Returns the memory limit of a group in bytes. Version 2 slows a group down at memory.high and kills a process of it
+/// at memory.max, so the lower one counts.
 std::optional<int64_t> limit_of(const fs::path& group) {
     std::optional<int64_t> least;
     for (const char* name : {"memory.max", "memory.high", "memory.limit_in_bytes"}) {
@@ -68,8 +71,9 @@ std::optional<int64_t> limit_of(const fs::path& group) {
     return least;
 }
 
-/// Version 1's own fields count the group alone, those with total_ the groups in it, too; version 2 always does.
-int64_t file_pages(const fs::path& group) {
+/// Returns the bytes of a group's page cache. In version 1, fields without total_ leave out the groups inside; version
+/// 2 always counts them.
+int64_t page_cache(const fs::path& group) {
     const auto stat = read_text(group / "memory.stat");
     const bool first = field(stat, "total_inactive_file").has_value();
     const std::string prefix = first ? "total_" : "";
@@ -81,7 +85,7 @@ std::optional<int64_t> left_in(const fs::path& group) {
     const auto current = read_text(group / "memory.current");
     const auto used = number(current ? current : read_text(group / "memory.usage_in_bytes"));
     if (!limit || !used) return std::nullopt;
-    return *limit - std::clamp<int64_t>(*used - file_pages(group), 0, *limit);
+    return *limit - std::clamp<int64_t>(*used - page_cache(group), 0, *limit);
 }
 
 template <typename F>

@@ -16,22 +16,24 @@
 namespace ds4::machine {
 namespace {
 
-/// Others may take this much of a core before it counts as theirs: something always runs now and then.
+/// The part of a core that other processes may use before the core counts as theirs, since something always runs now
+/// and then.
 constexpr double kNegligible = 0.4;
-/// Seconds between two looks; the system counts in hundredths.
+/// Seconds between two measurements. /proc/stat counts in hundredths of a second.
 constexpr double kInterval = 0.25;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Processor time of all threads of this process.
+/// Returns the processor time of all threads of this process, in seconds.
 double own_seconds() {
     timespec spent{};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
     return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
 }
 
-/// "cpu3 user nice system idle iowait irq softirq steal ..." in ticks: all but the fourth and fifth are busy. Stolen
-/// time is another machine's, which is busy with others just as well.
+/// Sums the busy ticks of `cpus` in the text of /proc/stat. A line is "cpu3 user nice system idle iowait irq softirq
+/// steal ..."; the fourth and fifth numbers are idle time. Stolen time counts as busy: another virtual machine has the
+/// core.
 int64_t busy_ticks(const std::string& stat, const std::set<int>& cpus) {
     int64_t busy = 0;
     std::istringstream lines(stat);
@@ -49,30 +51,30 @@ int64_t busy_ticks(const std::string& stat, const std::set<int>& cpus) {
 
 }  // namespace
 
-Usage usage(const std::vector<int>& cpus, const std::filesystem::path& root) {
+CpuUsage usage(const std::vector<int>& cpus, const std::filesystem::path& root) {
     const auto stat = read_text(root / "proc/stat");
     if (!stat) return {now(), 0, 0};
     const int64_t ticks = busy_ticks(*stat, {cpus.begin(), cpus.end()});
     return {now(), static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK)), own_seconds()};
 }
 
-int free_cores(int cores, const Usage& before, const Usage& after) {
+int free_cores(int cores, const CpuUsage& before, const CpuUsage& after) {
     const double others = (after.busy - before.busy) - (after.own - before.own);
     const double left = cores - std::max(0.0, others) / (after.time - before.time);
     return std::clamp(static_cast<int>(std::floor(left + kNegligible)), 1, cores);
 }
 
-Load::Load(const Topology& topology, std::filesystem::path root)
+CpuLoad::CpuLoad(const Topology& topology, std::filesystem::path root)
     : root_(std::move(root)),
       cpus_(topology.cpus()),
       cores_(topology.cores()),
       free_(cores_),
       last_(usage(cpus_, root_)) {}
 
-int Load::free_cores() {
+int CpuLoad::free_cores() {
     const std::scoped_lock lock(mutex_);
     if (now() - last_.time < kInterval) return free_;
-    const Usage latest = usage(cpus_, root_);
+    const CpuUsage latest = usage(cpus_, root_);
     free_ = machine::free_cores(cores_, last_, latest);
     last_ = latest;
     return free_;

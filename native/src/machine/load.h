@@ -1,5 +1,5 @@
 #pragma once
-// How many of the processors others use.
+// Measures how many processors other processes use.
 
 #include <filesystem>
 #include <mutex>
@@ -9,33 +9,35 @@
 
 namespace ds4::machine {
 
-/// A moment: how long the processors have been busy in all, and how much of it was for this process; in seconds.
-struct Usage {
+/// A measurement at one moment. All in seconds: the time of a steady clock, the busy time of the measured processors,
+/// and this process's part of it.
+struct CpuUsage {
     double time, busy, own;
 };
 
-/// The present moment for these processors. Where the system does not tell (Linux does), nobody else is ever busy.
-/// `root` stands before /proc.
-Usage usage(const std::vector<int>& cpus, const std::filesystem::path& root = "/");
+/// Measures the usage of these processors now. Where the system does not tell (only Linux does), the busy time is
+/// always 0. `root` is put before /proc.
+CpuUsage usage(const std::vector<int>& cpus, const std::filesystem::path& root = "/");
 
-/// Of `cores`, those that others left free between two moments; at least 1.
-int free_cores(int cores, const Usage& before, const Usage& after);
+/// Returns how many of `cores` cores other processes left free between two measurements; at least 1.
+int free_cores(int cores, const CpuUsage& before, const CpuUsage& after);
 
-/// Looks at the machine now and then. Threads that meet after every node of a graph go at the pace of the one whose
-/// processor someone else has: beside one busy process, all cores together are slower than all but one, and two threads
-/// on two busy cores many times slower than one. So the number of threads follows what others leave.
-class Load {
+/// Measures the usage of the machine when asked, at most every quarter of a second. Threads synchronise after every
+/// node of a graph, so all run at the speed of the slowest. Beside one busy process, a graph on all cores is slower
+/// than on all but one, and two threads on two busy cores are many times slower than one. So the number of threads
+/// follows the number of free cores.
+class CpuLoad {
    public:
-    /// The first moment is that of construction.
-    explicit Load(const Topology& topology, std::filesystem::path root = "/");
-    /// Cores that others left free lately. May be called by several threads.
+    /// Makes the first measurement.
+    explicit CpuLoad(const Topology& topology, std::filesystem::path root = "/");
+    /// Returns the number of cores that other processes left free between the last two measurements. Thread-safe.
     int free_cores();
 
    private:
     std::filesystem::path root_;
     std::vector<int> cpus_;
     int cores_, free_;
-    Usage last_;
+    CpuUsage last_;
     std::mutex mutex_;
 };
 

@@ -1,13 +1,13 @@
 #pragma once
-// How much memory there is to take.
+// Reads how much host memory is available.
 
 #include <cstddef>
 #include <filesystem>
 
 namespace ds4::machine {
 
-/// Bytes that can be taken without others having to give theirs up, as far as the system and the control groups around
-/// this process say. `root` stands before /proc and /sys.
+/// Returns the bytes of host memory that this process can allocate without swapping: the lower of what the system
+/// (MemAvailable) and the control groups have left. `root` is put before /proc and /sys.
 size_t available_memory(const std::filesystem::path& root = "/");
 
 }  // namespace ds4::machine

@@ -37,7 +37,8 @@ const MemoryCalls kSystem{[](int*) { return -1L; }, [](int, const unsigned long*
 
 constexpr size_t kWord = 8 * sizeof(unsigned long);
 
-/// One bit a node, and a word more than needed: the kernel takes one bit less than it is told.
+/// Returns a bit mask of the nodes that have memory. It has one word more than needed, because the kernel reads one bit
+/// less than the length it is given.
 std::vector<unsigned long> mask_of(const std::vector<Node>& nodes) {
     std::vector<unsigned long> mask(1);
     for (const Node& node : nodes) {
@@ -63,7 +64,7 @@ unsigned long bits(const std::vector<unsigned long>& mask) { return mask.size() 
 
 const MemoryCalls& system_memory_calls() { return kSystem; }
 
-Interleaving::Interleaving(const Topology& topology, const MemoryCalls& calls)
+ScopedInterleaving::ScopedInterleaving(const Topology& topology, const MemoryCalls& calls)
     : calls_(calls), nodes_(mask_of(topology.nodes)) {
     int mode = kDefault;
     const auto with_memory = std::ranges::count_if(topology.nodes, [](const Node& node) { return node.memory > 0; });
@@ -71,24 +72,24 @@ Interleaving::Interleaving(const Topology& topology, const MemoryCalls& calls)
     active_ = calls_.set_policy(kInterleave, nodes_.data(), bits(nodes_)) == 0;
 }
 
-Interleaving::~Interleaving() {
+ScopedInterleaving::~ScopedInterleaving() {
     if (active_) calls_.set_policy(kDefault, nullptr, 0);
 }
 
-void Interleaving::keep(void* data, size_t bytes) const {
+void ScopedInterleaving::keep(void* data, size_t bytes) const {
     const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)), at = reinterpret_cast<uintptr_t>(data);
     const uintptr_t begin = (at + page - 1) / page * page, end = (at + bytes) / page * page;
     if (!active_ || end <= begin) return;
     calls_.bind(reinterpret_cast<void*>(begin), end - begin, kInterleave, nodes_.data(), bits(nodes_));
 }
 
-RunOn::RunOn(const std::vector<int>& cpus) {
+ScopedAffinity::ScopedAffinity(const std::vector<int>& cpus) {
     if (cpus.empty()) return;
     before_ = allowed_cpus();
     set_affinity(cpus);
 }
 
-RunOn::~RunOn() {
+ScopedAffinity::~ScopedAffinity() {
     if (!before_.empty()) set_affinity(before_);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Where memory and threads lie on a machine of several nodes.
+// Places memory and threads on a machine with several NUMA nodes.
 
 #include <cstddef>
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace ds4::machine {
 
-/// The system's calls, as their manual pages have them; tests put others in their place.
+/// The system calls get_mempolicy, set_mempolicy and mbind, with the arguments of their manual pages. Tests replace
+/// them.
 struct MemoryCalls {
     long (*get_policy)(int* mode);
     long (*set_policy)(int mode, const unsigned long* nodes, unsigned long bits);
@@ -16,18 +17,19 @@ struct MemoryCalls {
 };
 const MemoryCalls& system_memory_calls();
 
-/// While it lives, pages that this thread and those it starts touch first go to all nodes in turn, so that reading them
-/// has the bandwidth of all. Does nothing with one node, where the thread has a policy already (numactl's), or where
-/// the system refuses.
-class Interleaving {
+/// Interleaves memory for its lifetime: pages that this thread, and threads it starts, touch first are spread over all
+/// nodes, so that reading them has the bandwidth of all nodes. Does nothing on a single node, when the thread already
+/// has a memory policy (numactl's), or when the system refuses.
+class ScopedInterleaving {
    public:
-    explicit Interleaving(const Topology& topology, const MemoryCalls& calls = system_memory_calls());
-    ~Interleaving();
-    Interleaving(const Interleaving&) = delete;
-    Interleaving& operator=(const Interleaving&) = delete;
+    explicit ScopedInterleaving(const Topology& topology, const MemoryCalls& calls = system_memory_calls());
+    ~ScopedInterleaving();
+    ScopedInterleaving(const ScopedInterleaving&) = delete;
+    ScopedInterleaving& operator=(const ScopedInterleaving&) = delete;
 
     bool active() const { return active_; }
-    /// Lets pages that lie in turn stay so: the system may otherwise move them to whom it sees reading them.
+    /// Pins the policy of a range of memory. Without it, automatic NUMA balancing may move pages to the node that reads
+    /// them.
     void keep(void* data, size_t bytes) const;
 
    private:
@@ -36,14 +38,14 @@ class Interleaving {
     bool active_ = false;
 };
 
-/// While it lives, the calling thread runs on these processors only; on any it might before when there are none, or
-/// where the system cannot hold threads.
-class RunOn {
+/// Restricts the calling thread to these processors for its lifetime. Does nothing when `cpus` is empty or the system
+/// has no affinity of threads.
+class ScopedAffinity {
    public:
-    explicit RunOn(const std::vector<int>& cpus);
-    ~RunOn();
-    RunOn(const RunOn&) = delete;
-    RunOn& operator=(const RunOn&) = delete;
+    explicit ScopedAffinity(const std::vector<int>& cpus);
+    ~ScopedAffinity();
+    ScopedAffinity(const ScopedAffinity&) = delete;
+    ScopedAffinity& operator=(const ScopedAffinity&) = delete;
 
    private:
     std::vector<int> before_;

@@ -8,7 +8,7 @@
 namespace ds4::machine {
 namespace {
 
-/// More than any machine has: a damaged list must not fill memory.
+/// More processors than any machine has: bounds the memory that a damaged list can take.
 constexpr int kMostCpus = 1 << 16;
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// The kernel's small text files.
+// Reads small text files of /proc and /sys.
 
 #include <cstdint>
 #include <filesystem>
@@ -9,16 +9,17 @@
 
 namespace ds4::machine {
 
-/// A file's text; nothing when it cannot be read.
+/// Returns the text of a file, or nothing when it cannot be read.
 std::optional<std::string> read_text(const std::filesystem::path& path);
 
-/// The number that a text begins with; nothing for "max" and other words.
+/// Returns the number that a text begins with, or nothing for other text such as "max".
 std::optional<int64_t> number(const std::optional<std::string>& text);
 
-/// The number after `key` in a file of lines "key number" or "key: number kB", as it stands there.
+/// Returns the number after `key` in lines "key number" or "key: number kB", without applying the unit; nothing when
+/// the key is missing.
 std::optional<int64_t> field(const std::optional<std::string>& text, const std::string& key);
 
-/// The numbers of a list such as "0-3,8"; empty for what is no list.
+/// Returns the numbers of a list such as "0-3,8"; empty when the text is not such a list.
 std::vector<int> cpu_list(const std::string& text);
 
 }  // namespace ds4::machine

@@ -26,21 +26,21 @@ std::vector<int> all_cpus() {
     return cpus;
 }
 
-/// A core goes by the lowest of its processors.
+/// Returns the id of the core of a processor: the lowest id among the processors of the core.
 int core_of(int cpu, const fs::path& root) {
     const fs::path folder = root / ("sys/devices/system/cpu/cpu" + std::to_string(cpu)) / "topology";
     const auto siblings = cpu_list(read_text(folder / "thread_siblings_list").value_or(""));
     return siblings.empty() ? cpu : siblings.front();
 }
 
-Node node_at(const fs::path& folder, const std::set<int>& wanted, const fs::path& root) {
+Node node_at(const fs::path& folder, const std::set<int>& allowed, const fs::path& root) {
     const std::string name = folder.filename().string(), number = name.substr(std::string("node").size());
     Node node{std::stoi(number), 0, {}};
     const std::string information = read_text(folder / "meminfo").value_or("");  // "Node 0 MemTotal:   16303428 kB"
     const size_t total = information.find("MemTotal:");
     if (total != std::string::npos) node.memory = field(information.substr(total), "MemTotal").value_or(0) * 1024;
     for (int cpu : cpu_list(read_text(folder / "cpulist").value_or(""))) {
-        if (wanted.contains(cpu)) node.cpus.push_back({cpu, core_of(cpu, root)});
+        if (allowed.contains(cpu)) node.cpus.push_back({cpu, core_of(cpu, root)});
     }
     return node;
 }
@@ -59,7 +59,7 @@ int performance_cores() {
     return count;
 }
 
-/// A node's processors with the first one of every core before the second ones.
+/// Returns the ids of a node's processors: the first one of every core, then the second ones, and so on.
 std::vector<int> cores_first(std::vector<Cpu> cpus) {
     std::map<int, int> taken;
     std::vector<std::pair<int, int>> order;
@@ -105,21 +105,21 @@ std::vector<int> allowed_cpus() {
 }
 
 Topology read_topology(const std::vector<int>& cpus, const fs::path& root) {
-    const std::set<int> wanted(cpus.begin(), cpus.end());
+    const std::set<int> allowed(cpus.begin(), cpus.end());
     Topology topology;
     size_t placed = 0;
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(root / "sys/devices/system/node", none)) {
         if (!is_node(entry.path().filename().string())) continue;
-        const Node node = node_at(entry.path(), wanted, root);
+        const Node node = node_at(entry.path(), allowed, root);
         if (node.cpus.empty()) continue;
         placed += node.cpus.size();
         topology.nodes.push_back(node);
     }
     std::ranges::sort(topology.nodes, {}, &Node::id);
-    if (placed == wanted.size()) return topology;
+    if (placed == allowed.size()) return topology;
     Node whole{0, 0, {}};
-    for (int cpu : wanted) whole.cpus.push_back({cpu, core_of(cpu, root)});
+    for (int cpu : allowed) whole.cpus.push_back({cpu, core_of(cpu, root)});
     return {{whole}};
 }
 
@@ -130,7 +130,7 @@ int default_threads(const Topology& topology, const fs::path& root) {
     return std::max(1, static_cast<int>(std::min<double>(cores, quota)));
 }
 
-std::vector<int> spread(const Topology& topology, size_t count, size_t first) {
+std::vector<int> cpus_for_threads(const Topology& topology, size_t count, size_t first) {
     std::vector<std::vector<int>> nodes;
     size_t longest = 0;
     for (const Node& node : topology.nodes) {

@@ -1,5 +1,5 @@
 #pragma once
-// The processors that this process may use: which cores they belong to, and which memory is near them.
+// The processors that this process may use, with their cores and NUMA nodes.
 
 #include <cstdint>
 #include <filesystem>
@@ -7,19 +7,19 @@
 
 namespace ds4::machine {
 
-/// A logical processor. Those of one core share its units.
+/// A logical processor. Processors of one core share its execution units.
 struct Cpu {
     int id, core;
 };
 
-/// A NUMA node: the processors that are near some memory.
+/// A NUMA node: some memory, and the processors near it.
 struct Node {
     int id;
-    int64_t memory;  // bytes; 0 where it has none or does not say
+    int64_t memory;  // bytes; 0 when the node has none or the system does not say
     std::vector<Cpu> cpus;
 };
 
-/// Nodes that have processors that were asked for. A machine that describes none is one node.
+/// The nodes that have at least one of the requested processors. A machine that describes no nodes has one.
 struct Topology {
     std::vector<Node> nodes;
 
@@ -27,18 +27,19 @@ struct Topology {
     std::vector<int> cpus() const;
 };
 
-/// The processors that the affinity of the calling thread allows.
+/// Returns the processors that the affinity of the calling thread allows.
 std::vector<int> allowed_cpus();
 
-/// How `cpus` lie. `root` stands before /sys.
+/// Reads the nodes and cores of `cpus`. `root` is put before /sys.
 Topology read_topology(const std::vector<int>& cpus, const std::filesystem::path& root = "/");
 
-/// Cores of these that the control groups' quota leaves to this process; at least 1. Where some of a machine's cores
-/// are fast and some sparing (Apple's), the fast ones. `root` stands before /proc and /sys.
+/// Returns the default number of threads: the cores of `topology`, limited by the CPU quota of the control groups; at
+/// least 1. On machines with fast and efficient cores (Apple's), only the fast ones count. `root` is put before /proc
+/// and /sys.
 int default_threads(const Topology& topology, const std::filesystem::path& root = "/");
 
-/// `count` processors for threads that stay where they are: on nodes in turn, a core's second processor only when all
-/// cores have one, beginning at the `first`-th. Fewer when there are fewer.
-std::vector<int> spread(const Topology& topology, size_t count, size_t first);
+/// Chooses `count` processors to pin threads to, or all when there are fewer. Takes nodes in turn, and the second
+/// processor of a core only after the first ones of all cores. `first` is the index in this order at which to begin.
+std::vector<int> cpus_for_threads(const Topology& topology, size_t count, size_t first);
 
 }  // namespace ds4::machine

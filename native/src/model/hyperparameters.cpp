@@ -10,12 +10,12 @@ namespace ds4::model {
 
 namespace {
 
-// Far above every published model, and small enough that the products taken later stay far below 2^63.
+// Limits far above every published model. They keep the products taken later far below 2^63.
 constexpr int64_t kMaxWidth = 1 << 20, kMaxVocab = 1 << 24, kMaxCount = 1 << 12, kMaxHeadSize = 1 << 12;
 constexpr int64_t kMaxPosition = INT32_MAX;
 constexpr double kMaxBase = 1e12, kMaxScale = 1e6, kTiny = 1e-30;
 
-/// ggml's hyper-connection ops and kernels are written for four streams.
+/// The number of streams that ggml's hyper-connection ops and kernels are written for.
 constexpr int64_t kStreams = 4;
 constexpr int64_t kGatingSqrtSoftplus = 4;
 
@@ -92,14 +92,15 @@ void read_rope_bases(const Keys& keys, Hyperparameters& hp) {
             unused ? keys.number(compressed, 1, kMaxBase, hp.rope_base) : keys.number(compressed, 1, kMaxBase);
         return;
     }
-    // Early forks keep the compressed layers' base in the key that elsewhere means the window layers', and do not
-    // agree which is which; the compressed base is the greater one in every published model.
+    // Early forks keep the base of the compressed layers in the key that elsewhere has that of the window layers, and
+    // do not agree which is which. The compressed base is the greater one in every published model.
     const float other = keys.number(forked, 1, kMaxBase);
     hp.compress_rope_base = std::max(hp.rope_base, other);
     hp.rope_base = std::min(hp.rope_base, other);
 }
 
-/// Another scaling than YaRN, or scaling keys without a type (which others read as linear), would be wrong in silence.
+/// Returns whether rope scaling is YaRN. Throws FormatError for another type, and for scaling keys without a type:
+/// other programs read those as linear scaling, and wrong results would not be noticed.
 bool read_yarn_type(const gguf::File& file, const Keys& keys) {
     const auto type = file.opt_string(keys.full("rope.scaling.type"));
     if (type && *type != "yarn" && *type != "none")

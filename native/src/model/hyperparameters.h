@@ -1,43 +1,47 @@
 #pragma once
-// The numbers that shape a DS4 target (spec/deepseek-v4.md section 1), read from GGUF metadata and checked.
+// The hyperparameters of a DS4 target (spec/deepseek-v4.md section 1), read from GGUF metadata and checked.
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "gguf/gguf.h"
 
 namespace ds4::model {
 
+/// The hyperparameters of a target, or of the stages of a drafter. Sizes are numbers of elements.
 struct Hyperparameters {
     int64_t layers, hidden, vocab, context;
     int64_t heads, head_size, rope_size;
     int64_t query_rank, output_groups, output_rank;
     int64_t window;
-    std::vector<int32_t> ratios;  // one per layer: 0, 4 or 128
+    std::vector<int32_t> ratios;  // compression ratio of each layer: 0 (window only), 4 or 128
     float rope_base, compress_rope_base;
     bool yarn;
     float yarn_factor = 1, yarn_beta_fast = 32, yarn_beta_slow = 1;
     int64_t yarn_original_context = 0;
-    int64_t index_heads = 0, index_size = 0, index_top_k = 0;  // 0 where no layer has ratio 4
+    int64_t index_heads = 0, index_size = 0, index_top_k = 0;  // 0 when no layer has ratio 4
     int64_t experts, experts_used, shared_experts, hash_layers;
-    std::vector<int64_t> expert_widths;  // one per layer
+    std::vector<int64_t> expert_widths;  // intermediate size of each layer
     bool normalise_weights;
     float routed_scale;
-    std::vector<float> clamp_routed, clamp_shared;  // one per layer; 0 is no clamp
-    int64_t streams;                                // hyper-connections
+    std::vector<float> clamp_routed, clamp_shared;  // SwiGLU clamp of each layer; 0 is none
+    int64_t streams;                                // residual streams of the hyper-connections
     int32_t sinkhorn_iterations;
     float hc_epsilon, norm_epsilon;
 
+    /// Returns the number of layers with this compression ratio.
     int64_t ratio_count(int ratio) const;
-    /// Columns of the hyper-connection mix: pre, post and the combination matrix.
+    /// Returns the columns of the hyper-connection mix: `streams` for pre, `streams` for post, and streams^2 for the
+    /// combination matrix.
     int64_t mix_size() const { return (2 + streams) * streams; }
-    /// Width of a compressor's carried rows: two halves for ratio 4, one for ratio 128.
+    /// Returns the width of the rows that a compressor of heads of `size` carries: two halves for ratio 4, one for
+    /// ratio 128.
     static int64_t compress_width(int ratio, int64_t size) { return ratio == 4 ? 2 * size : size; }
 };
 
-/// Reads and validates the metadata of a target. Throws FormatError naming the key, with a hint for a drafter
-/// (`dflash`, `*-dspark`, lucebox and ds4 support files), a vanilla MTP file, and a foreign architecture.
+/// Reads and validates the metadata of a target. Throws FormatError naming the key, and with a hint for files that are
+/// no target: drafters (`dflash`, `*-dspark`, lucebox and ds4 support files), files with only an MTP block, and other
+/// architectures.
 Hyperparameters read_hyperparameters(const gguf::File& file);
 
 }  // namespace ds4::model

@@ -21,7 +21,7 @@ std::string range(T low, T high) {
     return low == high ? show(low) : show(low) + " to " + show(high);
 }
 
-/// Written so that a NaN is outside.
+/// Returns whether low <= value <= high; false for NaN.
 template <typename T>
 bool inside(T value, T low, T high) {
     return value >= low && value <= high;
@@ -29,8 +29,8 @@ bool inside(T value, T low, T high) {
 
 }  // namespace
 
-void Keys::fail(const std::string& key, const std::string& found, const std::string& wanted) const {
-    throw file_.error("key '" + full(key) + "' is " + found + ", wanted " + wanted);
+void Keys::fail(const std::string& key, const std::string& found, const std::string& expected) const {
+    throw file_.error("key '" + full(key) + "' is " + found + ", wanted " + expected);
 }
 
 int64_t Keys::integer(const std::string& key, int64_t low, int64_t high) const {
@@ -62,13 +62,13 @@ bool Keys::boolean(const std::string& key) const {
 template <typename T, typename Bound>
 std::vector<T> Keys::per_layer(const std::string& key, std::vector<Bound> found, int64_t layers, Bound low,
                                Bound high) const {
-    const auto wanted = static_cast<size_t>(layers);
-    if (found.size() == 1) found.assign(wanted, found[0]);
-    if (found.size() < wanted) {
+    const auto count = static_cast<size_t>(layers);
+    if (found.size() == 1) found.assign(count, found[0]);
+    if (found.size() < count) {
         fail(key, "an array of " + show(found.size()), show(layers) + " entries or more, one per layer");
     }
-    found.resize(wanted);
-    for (size_t i = 0; i < wanted; ++i) {
+    found.resize(count);
+    for (size_t i = 0; i < count; ++i) {
         if (!inside(found[i], low, high)) fail(key, show(found[i]) + " in layer " + show(i), range(low, high));
     }
     return {found.begin(), found.end()};

@@ -12,7 +12,8 @@ constexpr int64_t kMaxLayers = 1024;
 
 constexpr const char* kDrafterArchitectures[] = {"dflash", "deepseek4-dflash-draft", "deepseek_v4_flash_dspark_draft",
                                                  "deepseek4-dspark"};
-// A ds4 support file copies its metadata from the target, so the tensors decide before the architecture.
+// Tensors that only drafters have. They decide before the architecture does, because a ds4 support file copies its
+// metadata from the target.
 constexpr const char* kDrafterTensors[] = {"fc.weight", "dflash.fc.weight", "mtp.0.main_proj.weight",
                                            "dspark.main_proj.weight"};
 constexpr const char* kMtpTensors[] = {"mtp.0.e_proj.weight", "mtp.0.h_proj.weight", "mtp.0.enorm.weight"};

@@ -9,9 +9,9 @@ namespace ds4::sampling {
 
 namespace {
 
-// A radix selection over order-preserving keys: three levels of at most 11 bits, from the most significant down. Each
-// level adds up the weight per digit and descends into the digit where the running weight reaches the target, so the
-// cost is linear whatever the distribution, and after the last level one value is left.
+// Radix selection over order-preserving keys, in three levels of at most 11 bits from the most significant down. Each
+// level sums the weights by digit and continues in the digit where the running sum reaches the target. The cost is
+// linear for any distribution, and the last level leaves one value.
 struct Level {
     int shift;
     uint32_t mask;
@@ -19,7 +19,8 @@ struct Level {
 constexpr std::array<Level, 3> kLevels{{{21, 0x7FF}, {10, 0x7FF}, {0, 0x3FF}}};
 constexpr uint32_t kSign = 0x80000000u;
 
-/// Unsigned keys in the order of the floats; -0 comes before +0, which no comparison with the cut's value can see.
+/// Returns an unsigned key with the order of the floats. -0 comes before +0, which no comparison with the cut's value
+/// can tell.
 uint32_t key_of(float x) {
     const auto bits = std::bit_cast<uint32_t>(x);
     return bits ^ (static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31) | kSign);
@@ -27,7 +28,7 @@ uint32_t key_of(float x) {
 
 float value_of(uint32_t key) { return std::bit_cast<float>(key & kSign ? key ^ kSign : ~key); }
 
-/// Running weight above `digit`, the digit in which it reaches the target.
+/// The digit in which the running weight reaches the target, and the weight above that digit.
 struct Step {
     uint32_t digit;
     double above;

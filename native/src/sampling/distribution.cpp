@@ -16,7 +16,7 @@ void zero_below(std::span<float> row, float limit) {
     for (float& x : row) x = x < limit ? 0 : x;
 }
 
-/// Zeroes the occurrences of `value` after the first `kept`: among equals the lowest ids stay.
+/// Zeroes the occurrences of `value` after the first `kept`, so that the lowest ids among equals stay.
 void drop_later_ties(std::span<float> row, float value, size_t kept) {
     for (auto it = row.begin(); (it = std::find(it, row.end(), value)) != row.end(); ++it) {
         if (kept > 0) {
@@ -31,7 +31,7 @@ void drop_later_ties(std::span<float> row, float value, size_t kept) {
 
 Sampler::Sampler(SamplingPolicy policy) : policy_(std::move(policy)) { policy_.validate(); }
 
-/// The logits after what works on single ones; the caller's own where the policy leaves them as they are.
+/// Returns the logits after bias and penalties: the caller's own row when the policy has neither.
 std::span<const float> Sampler::adjusted(std::span<const float> logits, std::span<const int32_t> history,
                                          std::span<const int32_t> ids) {
     if (!ids.empty() && ids.size() != logits.size()) {
@@ -48,7 +48,7 @@ std::span<const float> Sampler::adjusted(std::span<const float> logits, std::spa
     return adjusted_;
 }
 
-/// Looks at the logits, of which several may have one weight.
+/// Zeroes the weights below the k-th largest logit. Compares logits, because several of them may round to one weight.
 void Sampler::keep_top_k(std::span<const float> logits) {
     const auto k = static_cast<size_t>(policy_.top_k);
     if (k == 0 || k >= logits.size()) return;
@@ -63,7 +63,7 @@ void Sampler::keep_top_p() {
     drop_later_ties(row_, cut.value, cut.ties);
 }
 
-/// The likeliest token's weight is exactly 1 here, so min_p needs no scaling.
+/// Zeroes the weights below min_p. The largest weight is exactly 1 here, so min_p needs no scaling.
 void Sampler::keep_min_p() {
     if (policy_.min_p > 0.0f) zero_below(row_, policy_.min_p);
 }

@@ -11,14 +11,15 @@ namespace ds4 {
 
 namespace {
 
-// Whole blocks are skipped by their sums, which vectorise; only the block of the hit is walked token by token.
+// Blocks are skipped by their sums, which vectorise; only the block of the drawn token is scanned token by token.
 constexpr size_t kBlock = 512;
 
 std::span<const float> block_at(std::span<const float> weights, size_t begin) {
     return weights.subspan(begin, std::min(kBlock, weights.size() - begin));
 }
 
-/// First index at which the running sum passes `target`; the last positive one when rounding leaves it just short.
+/// Returns the first index at which the running sum exceeds `target`, or the last positive one when rounding leaves the
+/// sum just short of it.
 size_t walk(std::span<const float> block, double target) {
     double running = 0;
     size_t last = 0;
@@ -55,7 +56,7 @@ int32_t draw(std::span<const float> weights, double u) {
         }
         before += masses[block];
     }
-    // u * total rounded up to the total: the last token that has any weight.
+    // u * total was rounded up to the total: take the last token that has any weight.
     return static_cast<int32_t>(last_begin + walk(block_at(weights, last_begin), total));
 }
 

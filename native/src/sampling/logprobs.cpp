@@ -10,7 +10,7 @@
 namespace ds4 {
 namespace {
 
-/// Logarithm of the sum of the exponentials.
+/// Returns the logarithm of the sum of the exponentials of a row. `weights` is scratch.
 double log_sum(std::span<const float> row, std::vector<float>& weights) {
     const float max = sampling::checked_max(row);
     weights.resize(row.size());
@@ -18,7 +18,7 @@ double log_sum(std::span<const float> row, std::vector<float>& weights) {
     return max + std::log(sampling::sum(weights));
 }
 
-/// The `count` largest logits, descending, the lowest ids first among equals.
+/// Returns the ids of the `count` largest logits in descending order, the lowest ids first among equals.
 std::vector<int32_t> largest(std::span<const float> row, size_t count, std::vector<uint32_t>& scratch) {
     std::vector<int32_t> ids;
     if (count == 0) return ids;

@@ -13,10 +13,10 @@ namespace ds4 {
 namespace {
 
 template <typename T>
-void require(bool fine, const char* field, T found, const char* wanted) {
+void require(bool fine, const char* field, T found, const char* expected) {
     if (fine) return;
     std::ostringstream message;
-    message << "sampling: " << field << " is " << found << ", wanted " << wanted;
+    message << "sampling: " << field << " is " << found << ", wanted " << expected;
     throw RequestError(message.str());
 }
 
@@ -66,8 +66,8 @@ float penalised(const SamplingPolicy& policy, float logit, int32_t count) {
     return logit - (static_cast<float>(count) * policy.frequency_penalty + policy.presence_penalty);
 }
 
-/// Bias and penalties on a row; `entry_of` gives a token's entry, or the row's size where it has none. `counts` is zero
-/// before and after.
+/// Applies bias and penalties to a row. `entry_of` returns the index of a token in the row, or the row's size when the
+/// row does not list it. `counts` is scratch that is zero before and after.
 template <typename EntryOf>
 void adjust(const SamplingPolicy& policy, std::span<const int32_t> history, std::span<float> row,
             std::vector<int32_t>& counts, EntryOf entry_of) {

@@ -22,8 +22,8 @@ struct Extremes {
     bool nan;
 };
 
-/// The bits of a float as an integer of the same order; it is its own inverse. Comparing floats may trap, which keeps a
-/// loop from vectorising.
+/// Maps the bits of a float to an integer of the same order; the function is its own inverse. Comparing floats may
+/// trap, which keeps a loop from vectorising.
 int32_t ordered(int32_t bits) { return bits ^ (bits >> 31 & kMagnitude); }
 
 Extremes scan(std::span<const float> row) {
@@ -41,7 +41,7 @@ Extremes scan(std::span<const float> row) {
     }
     for (size_t i = whole; i < row.size(); ++i) see(i - whole, row[i]);
     const int32_t largest = *std::max_element(max.begin(), max.end());
-    // Beyond infinity there are only NaNs.
+    // The only magnitudes above infinity are NaNs.
     const bool nan = *std::max_element(magnitude.begin(), magnitude.end()) > std::bit_cast<int32_t>(kInfinity);
     return {std::bit_cast<float>(ordered(largest)), nan};
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The passes over one row of logits that a softmax is made of. Sums are in double; loops are written in lanes, since
-// without fast-math a compiler may not reorder a reduction by itself.
+// The passes over one row of logits that make up a softmax. Sums are in double. Loops are written in lanes, because
+// without fast-math a compiler may not reorder a reduction.
 
 #include <algorithm>
 #include <bit>
@@ -9,9 +9,9 @@
 
 namespace ds4::sampling {
 
-/// e^x for x <= 0 within 1e-7 relative, exactly 1 at 0, and 0 from about -87.7 down (-inf included), where float has no
-/// normal numbers left. The clamps are on integers: a comparison of floats may trap, which keeps a loop from
-/// vectorising.
+/// Returns e^x for x <= 0 with a relative error below 1e-7: exactly 1 at 0, and 0 below about -87.7 (-inf included),
+/// where float has no normal numbers. Clamps integers instead of floats: a comparison of floats may trap, which keeps a
+/// loop from vectorising.
 inline float exp_nonpositive(float x) {
     // Adding and subtracting 1.5 * 2^23 rounds to an integer in the default rounding mode.
     constexpr float kRounder = 12582912.0f;
@@ -33,18 +33,18 @@ inline float exp_nonpositive(float x) {
     return mantissa * std::bit_cast<float>(std::max(exponent, 0) << 23);
 }
 
-/// The largest value of a row. Throws BackendError naming the token whose logit is NaN or +inf, and RequestError
-/// when the row is empty or -inf throughout.
+/// Returns the largest value of a row. Throws BackendError naming the token whose logit is NaN or +inf, and
+/// RequestError when the row is empty or -inf throughout.
 float checked_max(std::span<const float> row);
 
-/// Lowest index whose value equals `value`, which the row must hold.
+/// Returns the lowest index whose value equals `value`, which the row must hold.
 int32_t first_index_of(std::span<const float> row, float value);
 
-/// Weights exp((x - max) / temperature) of a row, into another. The maximum is subtracted first, so that no temperature
-/// overflows; temperature 1 divides by nothing.
+/// Writes exp((x - max) / temperature) for each x of `row` to `weights`. Subtracting the maximum first keeps any
+/// temperature from overflowing. Temperature 1 does no division.
 void exponentiate(std::span<const float> row, float max, float temperature, std::span<float> weights);
 
-/// Sum of a row in double.
+/// Returns the sum of a row, in double.
 double sum(std::span<const float> row);
 
 /// Divides a row by `total`.

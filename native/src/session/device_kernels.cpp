@@ -5,8 +5,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "backend/device.h"
+#include "drafter/weights.h"
 #include "ggml-alloc.h"
-#include "model/device.h"
 #include "ops/device/slots.h"
 
 namespace ds4::session {
@@ -17,7 +18,7 @@ constexpr int kMostTensors = 8;
 /// Whether a device's kernels can reach a tensor.
 bool lies_on(ggml_backend_dev_t device, const ggml_tensor* t) {
     const ggml_backend_buffer_t buffer = t->view_src ? t->view_src->buffer : t->buffer;
-    if (device == model::cpu_device()) return buffer && ggml_backend_buffer_is_host(buffer);
+    if (device == backend::cpu_device()) return buffer && ggml_backend_buffer_is_host(buffer);
     return buffer && ggml_backend_buft_get_device(ggml_backend_buffer_get_type(buffer)) == device;
 }
 
@@ -78,7 +79,7 @@ void DeviceKernels::describe(int64_t vocab) {
 }
 
 std::string DeviceKernels::name() const {
-    if (device_ == model::cpu_device()) return "emulated";
+    if (device_ == backend::cpu_device()) return "emulated";
     return ggml_backend_reg_name(ggml_backend_dev_backend_reg(device_));
 }
 

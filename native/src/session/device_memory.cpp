@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <deque>
 
+#include "backend/device.h"
 #include "drafter/description.h"
 #include "ds4/memory.h"
 #include "graph/draft.h"
 #include "machine/memory.h"
-#include "model/device.h"
-#include "model/placement.h"
 #include "session/graph_cache.h"
 #include "session/pretend.h"
+#include "weights/loading.h"
 
 namespace ds4 {
 namespace {
@@ -17,28 +17,28 @@ namespace {
 struct Described {
     model::Hyperparameters hp;
     ggml_context_ptr ctx;
-    model::Weights weights;
+    weights::Weights weights;
     std::shared_ptr<const Drafter> drafter;  // null without one
     std::deque<kernels::PackedTensor> packed;
 
     Described(const gguf::File& target, const gguf::File* drafter_file) : hp(model::read_hyperparameters(target)) {
-        ctx.reset(ggml_init({model::weights_context_size(hp), nullptr, true}));
-        weights = model::describe_weights(ctx.get(), target, hp);
+        ctx.reset(ggml_init({weights::context_size(hp), nullptr, true}));
+        weights = weights::describe_weights(ctx.get(), target, hp);
         if (drafter_file) drafter = Drafter::describe(*drafter_file, hp);
     }
 
     const drafter::Hyperparameters* drafter_numbers() const { return drafter ? &drafter->hyperparameters() : nullptr; }
 
-    std::vector<model::Packable> drafter_packable() const {
-        return weights.own_kernels ? drafter::packable(drafter->weights(), hp) : std::vector<model::Packable>();
+    std::vector<weights::Packable> drafter_packable() const {
+        return weights.own_kernels ? drafter::packable(drafter->weights(), hp) : std::vector<weights::Packable>();
     }
 
     /// Marks what would be packed, which decides who computes it.
     void mark_packed() {
-        std::vector<model::Packable> all = model::packable(weights, hp);
+        std::vector<weights::Packable> all = weights::packable(weights, hp);
         if (drafter) std::ranges::copy(drafter_packable(), std::back_inserter(all));
-        for (const model::Packable& each : all) {
-            if (const auto shape = model::packed_shape(each)) each.tensor->extra = &packed.emplace_back(*shape);
+        for (const weights::Packable& each : all) {
+            if (const auto shape = weights::packed_shape(each)) each.tensor->extra = &packed.emplace_back(*shape);
         }
     }
 };
@@ -48,13 +48,13 @@ class Scratch {
    public:
     Scratch(const gguf::File& target, const gguf::File* drafter, int64_t context, ggml_type kv_type)
         : target_(target), drafter_(drafter), context_(context), kv_type_(kv_type) {
-        backends_.emplace_back(ggml_backend_dev_init(model::cpu_device(), nullptr));
+        backends_.emplace_back(ggml_backend_dev_init(backend::cpu_device(), nullptr));
     }
 
     /// On one device that computes everything, by the CPU's own kernels or by ggml's operations alone.
     size_t of(bool own_kernels) const {
         Described pair(target_, drafter_);
-        pair.weights.places = model::on_host(pair.hp.layers, own_kernels);
+        pair.weights.device_map = weights::all_on_cpu(pair.hp.layers, own_kernels);
         pair.weights.own_kernels = own_kernels;
         pair.mark_packed();
         ggml_context_ptr ctx(ggml_init({state::context_size(pair.hp, pair.drafter_numbers()), nullptr, true}));
@@ -117,22 +117,22 @@ class Scratch {
 
 /// What a tensor takes: on the CPU as it lies in the file, elsewhere as the device stores it.
 size_t bytes_on(ggml_backend_dev_t device, const ggml_tensor* t) {
-    if (device == model::cpu_device()) return ggml_nbytes(t);
+    if (device == backend::cpu_device()) return ggml_nbytes(t);
     return ggml_backend_buft_get_alloc_size(ggml_backend_dev_buffer_type(device), t);
 }
 
 /// Copies that packing makes of what the file does not have packed.
-size_t packed_bytes(const gguf::File& file, const std::vector<model::Packable>& packable) {
+size_t packed_bytes(const gguf::File& file, const std::vector<weights::Packable>& packable) {
     size_t total = 0;
-    for (const model::Packable& each : packable) {
-        const auto shape = model::packed_shape(each);
+    for (const weights::Packable& each : packable) {
+        const auto shape = weights::packed_shape(each);
         if (shape && !file.find_tensor(each.tensor->name)->packed) total += shape->bytes * shape->count;
     }
     return total;
 }
 
-bool is_routed(const model::Weights& weights, const ggml_tensor* t) {
-    return std::ranges::any_of(weights.layers, [&](const model::Layer& layer) {
+bool is_routed(const weights::Weights& weights, const ggml_tensor* t) {
+    return std::ranges::any_of(weights.layers, [&](const weights::Layer& layer) {
         return t == layer.moe.gate || t == layer.moe.up || t == layer.moe.down;
     });
 }
@@ -140,32 +140,32 @@ bool is_routed(const model::Weights& weights, const ggml_tensor* t) {
 /// A device that does not say what it has shares the machine's memory.
 size_t available_on(ggml_backend_dev_t device) {
     size_t free = 0, total = 0;
-    if (device != model::cpu_device()) ggml_backend_dev_memory(device, &free, &total);
+    if (device != backend::cpu_device()) ggml_backend_dev_memory(device, &free, &total);
     return total ? free : machine::available_memory();
 }
 
 void add_weights(std::vector<DeviceMemory>& out, const Described& pair) {
     for (ggml_tensor* t = ggml_get_first_tensor(pair.ctx.get()); t; t = ggml_get_next_tensor(pair.ctx.get(), t)) {
-        const int place = model::place_of(pair.weights, t);
-        const size_t bytes = bytes_on(pair.weights.places.devices[place], t);
-        (is_routed(pair.weights, t) ? out[place].experts : out[place].weights) += bytes;
+        const int device = weights::device_index_of(pair.weights, t);
+        const size_t bytes = bytes_on(pair.weights.device_map.devices[device], t);
+        (is_routed(pair.weights, t) ? out[device].experts : out[device].weights) += bytes;
     }
 }
 
 void add_state(std::vector<DeviceMemory>& out, const Described& pair, int64_t context, ggml_type kv_type) {
-    const model::Places& places = pair.weights.places;
-    const auto add = [&](int place, ggml_context* ctx) {
-        out[place].state += state::bytes(ctx, ggml_backend_dev_buffer_type(places.devices[place]));
+    const weights::DeviceMap& device_map = pair.weights.device_map;
+    const auto add = [&](int device, ggml_context* ctx) {
+        out[device].state += state::bytes(ctx, ggml_backend_dev_buffer_type(device_map.devices[device]));
     };
     for (int64_t i = 0; i < pair.hp.layers; i++) {
         const ggml_context_ptr ctx(ggml_init({state::context_size(pair.hp), nullptr, true}));
         state::describe_layer(ctx.get(), pair.hp, i, context, kv_type);
-        add(places.layers[i], ctx.get());
+        add(device_map.layers[i], ctx.get());
     }
     if (!pair.drafter) return;
     const ggml_context_ptr ctx(ggml_init({state::context_size(pair.hp, pair.drafter_numbers()), nullptr, true}));
     state::describe_drafter_state(ctx.get(), *pair.drafter_numbers(), kv_type);
-    add(places.head, ctx.get());
+    add(device_map.head, ctx.get());
 }
 
 void add_drafter(DeviceMemory& out, ggml_backend_dev_t device, const Described& pair, const gguf::File& file) {
@@ -181,22 +181,22 @@ void add_drafter(DeviceMemory& out, ggml_backend_dev_t device, const Described& 
 std::vector<DeviceMemory> memory_by_device(const gguf::File& target, const gguf::File* drafter,
                                            const ModelOptions& options, int64_t context, ggml_type kv_type) {
     Described pair(target, drafter);
-    model::decide_places(pair.weights, {options.device, options.split, options.cpu_moe},
-                         options.repack && model::own_kernels());
-    const model::Places& places = pair.weights.places;
-    std::vector<DeviceMemory> out(places.devices.size());
+    weights::assign_devices(pair.weights, {options.device, options.split, options.cpu_moe},
+                            options.repack && weights::own_kernels());
+    const weights::DeviceMap& device_map = pair.weights.device_map;
+    std::vector<DeviceMemory> out(device_map.devices.size());
     add_weights(out, pair);
     add_state(out, pair, context, kv_type);
-    const int host = places.host();
-    out[host].packed = packed_bytes(target, model::packable(pair.weights, pair.hp));
-    if (drafter) add_drafter(out[places.head], places.devices[places.head], pair, *drafter);
+    const int host = device_map.cpu();
+    out[host].packed = packed_bytes(target, weights::packable(pair.weights, pair.hp));
+    if (drafter) add_drafter(out[device_map.head], device_map.devices[device_map.head], pair, *drafter);
     const Scratch scratch(target, drafter, context, kv_type);
     for (int i = 0; i <= host; i++) {
-        out[i].device = model::name_of(places.devices[i]);
+        out[i].device = backend::name_of(device_map.devices[i]);
         out[i].host = i == host;
         const bool computes = out[i].state + out[i].experts > 0;
-        if (computes) out[i].scratch = scratch.of(places.own(i));
-        out[i].available = available_on(places.devices[i]);
+        if (computes) out[i].scratch = scratch.of(device_map.uses_own_kernels(i));
+        out[i].available = available_on(device_map.devices[i]);
     }
     return out;
 }

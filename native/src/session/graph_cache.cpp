@@ -30,9 +30,9 @@ ggml_backend_sched_ptr graph_scheduler(const std::vector<ggml_backend_ptr>& back
         ggml_backend_sched_new(list.data(), nullptr, static_cast<int>(list.size()), 2 * nodes, false, true));
 }
 
-void place_nodes(ggml_backend_sched_t scheduler, ggml_cgraph* graph) {
-    const auto put = [&](ggml_tensor* t, int place) {
-        ggml_backend_sched_set_tensor_backend(scheduler, t, ggml_backend_sched_get_backend(scheduler, place));
+void assign_nodes(ggml_backend_sched_t scheduler, ggml_cgraph* graph) {
+    const auto put = [&](ggml_tensor* t, int device) {
+        ggml_backend_sched_set_tensor_backend(scheduler, t, ggml_backend_sched_get_backend(scheduler, device));
     };
     const int host = ggml_backend_sched_get_n_backends(scheduler) - 1;
     for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
@@ -40,7 +40,7 @@ void place_nodes(ggml_backend_sched_t scheduler, ggml_cgraph* graph) {
         if (is_custom(node)) put(node, host);
         for (ggml_tensor* source : node->src) {
             ggml_tensor* whole = source && source->view_src ? source->view_src : source;
-            if (whole && (whole->flags & GGML_TENSOR_FLAG_INPUT)) put(whole, graph::place_of_input(whole));
+            if (whole && (whole->flags & GGML_TENSOR_FLAG_INPUT)) put(whole, graph::device_of_input(whole));
         }
     }
 }

@@ -31,9 +31,9 @@ size_t input_bytes(ggml_context* ctx);
 /// A context without memory of its own for a graph of at most `nodes` nodes. Throws BackendError.
 ggml_context_ptr graph_context(size_t nodes);
 ggml_backend_sched_ptr graph_scheduler(const std::vector<ggml_backend_ptr>& backends, size_t nodes);
-/// Puts inputs at their places, which are the scheduler's backends, and has the CPU, the last of them, compute the
-/// nodes that are functions of this process, whatever others say they can do.
-void place_nodes(ggml_backend_sched_t scheduler, ggml_cgraph* graph);
+/// Assigns each input to the backend of the device that reads it, and the nodes that are functions of this process to
+/// the CPU, the last backend, whatever other devices say they can do.
+void assign_nodes(ggml_backend_sched_t scheduler, ggml_cgraph* graph);
 
 /// Builds the graph of a shape and a scheduler for it; memory is not yet allocated.
 template <typename Shape, typename Build>
@@ -41,7 +41,7 @@ auto build_plan(const std::vector<ggml_backend_ptr>& backends, const Shape& shap
     ggml_context_ptr ctx = graph_context(nodes);
     auto built = build(ctx.get());
     ggml_backend_sched_ptr scheduler = graph_scheduler(backends, nodes);
-    place_nodes(scheduler.get(), built.graph);
+    assign_nodes(scheduler.get(), built.graph);
     return std::make_unique<Plan<Shape, decltype(built)>>(shape, std::move(ctx), std::move(built),
                                                           std::move(scheduler));
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/device.h"
+#include "backend/device.h"
 #include "session/impl.h"
 
 namespace ds4 {
@@ -22,8 +22,8 @@ GraphFacts facts_of(ggml_backend_sched_t scheduler, ggml_cgraph* graph) {
         if (!computes(node)) continue;
         facts.nodes++;
         ggml_backend_dev_t device = ggml_backend_get_device(ggml_backend_sched_get_tensor_backend(scheduler, node));
-        facts.devices[model::name_of(device)]++;
-        if (device == model::cpu_device()) facts.cpu_ops[ggml_op_name(node->op)]++;
+        facts.devices[backend::name_of(device)]++;
+        if (device == backend::cpu_device()) facts.cpu_ops[ggml_op_name(node->op)]++;
     }
     if (facts.devices.size() == 1) facts.cpu_ops.clear();
     for (int i = 0; i < ggml_backend_sched_get_n_backends(scheduler); i++) {

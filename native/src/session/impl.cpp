@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/device.h"
+#include "backend/device.h"
 
 namespace ds4 {
 namespace {
@@ -23,11 +23,11 @@ SessionOptions checked(const Model& model, const SessionOptions& options) {
     return options;
 }
 
-state::Homes homes(const Model& model, const std::vector<ggml_backend_ptr>& backends) {
-    const auto memory = [&](int place) { return ggml_backend_get_default_buffer_type(backends[place].get()); };
-    state::Homes homes{{}, memory(model.places().head)};
-    for (int place : model.places().layers) homes.layers.push_back(memory(place));
-    return homes;
+state::BufferTypes buffer_types(const Model& model, const std::vector<ggml_backend_ptr>& backends) {
+    const auto memory = [&](int device) { return ggml_backend_get_default_buffer_type(backends[device].get()); };
+    state::BufferTypes buffer_types{{}, memory(model.device_map().head)};
+    for (int device : model.device_map().layers) buffer_types.layers.push_back(memory(device));
+    return buffer_types;
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o, std
       backends(model->open_backends()),
       workers(backends.back().get(), model->workers()),
       device(session::DeviceKernels::open(*model, drafter.get(), options.kv_type, traffic)),
-      state(model->hyperparameters(), options.context, options.kv_type, homes(*model, backends),
+      state(model->hyperparameters(), options.context, options.kv_type, buffer_types(*model, backends),
             drafter ? &drafter->hyperparameters() : nullptr),
       forwards([this](const graph::Shape& shape) {
           const model::Hyperparameters& hp = model->hyperparameters();
@@ -53,7 +53,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o, std
           return session::build_plan(backends, shape, graph::node_bound(drafter->hyperparameters()),
                                      [&](ggml_context* ctx) { return graph::build_draft(ctx, source, shape); });
       }) {
-    model::set_abort_callback(
+    backend::set_abort_callback(
         backends.back().get(), [](void* self) { return static_cast<Impl*>(self)->stop_requested(); }, this);
 }
 

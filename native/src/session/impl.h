@@ -3,6 +3,9 @@
 
 #include <chrono>
 
+#include "backend/workers.h"
+#include "drafter/hyperparameters.h"
+#include "drafter/weights.h"
 #include "ds4/session.h"
 #include "graph/draft.h"
 #include "session/archive.h"
@@ -11,6 +14,7 @@
 #include "session/graph_cache.h"
 #include "session/segments.h"
 #include "session/traffic.h"
+#include "weights/weights.h"
 
 namespace ds4 {
 
@@ -21,7 +25,7 @@ struct Session::Impl {
     std::shared_ptr<const Drafter> drafter;
     SessionOptions options;
     std::vector<ggml_backend_ptr> backends;
-    model::Workers workers;
+    backend::Workers workers;
     session::Traffic traffic;
     std::unique_ptr<session::DeviceKernels> device;  // null where the device has none of ours
     state::State state;

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "model/device.h"
+#include "backend/device.h"
 
 namespace ds4::session {
 
@@ -13,7 +13,7 @@ ggml_backend_buffer_ptr pretend(ggml_context* ctx) {
     for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
         at += GGML_PAD(ggml_nbytes(t), kAlign);
     }
-    ggml_backend_buffer_ptr buffer(ggml_backend_dev_buffer_from_host_ptr(model::cpu_device(), base, at, at));
+    ggml_backend_buffer_ptr buffer(ggml_backend_dev_buffer_from_host_ptr(backend::cpu_device(), base, at, at));
     for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
         ggml_backend_tensor_alloc(buffer.get(), t, base);
         base += GGML_PAD(ggml_nbytes(t), kAlign);

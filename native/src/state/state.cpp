@@ -65,38 +65,38 @@ DrafterState describe_drafter_state(ggml_context* ctx, const drafter::Hyperparam
     return s;
 }
 
-Homes all_in(ggml_backend_buffer_type_t memory, int64_t layers) {
-    return {std::vector<ggml_backend_buffer_type_t>(layers, memory), memory};
+BufferTypes same_buffer_type(ggml_backend_buffer_type_t type, int64_t layers) {
+    return {std::vector<ggml_backend_buffer_type_t>(layers, type), type};
 }
 
-State::State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, const Homes& homes,
+State::State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, const BufferTypes& buffer_types,
              const drafter::Hyperparameters* drafter)
     : kv_type_(kv_type) {
-    std::map<ggml_backend_buffer_type_t, ggml_context*> by_memory;
-    const auto in = [&](ggml_backend_buffer_type_t memory) {
-        ggml_context*& ctx = by_memory[memory];
+    std::map<ggml_backend_buffer_type_t, ggml_context*> contexts;
+    const auto in = [&](ggml_backend_buffer_type_t type) {
+        ggml_context*& ctx = contexts[type];
         if (!ctx) ctx = contexts_.emplace_back(describing_context(hp, drafter)).get();
         return ctx;
     };
     for (int64_t i = 0; i < hp.layers; i++) {
-        layers_.push_back(describe_layer(in(homes.layers[i]), hp, i, context, kv_type));
+        layers_.push_back(describe_layer(in(buffer_types.layers[i]), hp, i, context, kv_type));
     }
-    if (drafter) drafter_ = describe_drafter_state(in(homes.drafter), *drafter, kv_type);
-    for (const auto& [memory, ctx] : by_memory) {
-        buffers_.emplace_back(ggml_backend_alloc_ctx_tensors_from_buft(ctx, memory));
+    if (drafter) drafter_ = describe_drafter_state(in(buffer_types.drafter), *drafter, kv_type);
+    for (const auto& [type, ctx] : contexts) {
+        buffers_.emplace_back(ggml_backend_alloc_ctx_tensors_from_buft(ctx, type));
         if (buffers_.back()) continue;
-        throw BackendError("no room on " + std::string(ggml_backend_buft_name(memory)) + " for a session of " +
-                           std::to_string(context) + " positions (" + std::to_string(bytes(ctx, memory) >> 20) +
+        throw BackendError("no room on " + std::string(ggml_backend_buft_name(type)) + " for a session of " +
+                           std::to_string(context) + " positions (" + std::to_string(bytes(ctx, type) >> 20) +
                            " MiB): use a smaller context or F16 KV");
     }
     clear();
 }
 
-size_t bytes(ggml_context* ctx, ggml_backend_buffer_type_t memory) {
-    const size_t align = ggml_backend_buft_get_alignment(memory);
+size_t bytes(ggml_context* ctx, ggml_backend_buffer_type_t type) {
+    const size_t align = ggml_backend_buft_get_alignment(type);
     size_t total = 0;
     for (ggml_tensor* t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
-        total += GGML_PAD(ggml_backend_buft_get_alloc_size(memory, t), align);
+        total += GGML_PAD(ggml_backend_buft_get_alloc_size(type, t), align);
     }
     return total;
 }

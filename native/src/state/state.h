@@ -1,7 +1,8 @@
 #pragma once
-// What a session remembers: rings addressed by absolute position, with slack, and append-only compressed rows
-// (spec/deepseek-v4.md section 3). Rejecting rows means lowering the frontier; nothing is copied or cleared.
+// The KV state of a session: rings addressed by absolute position, with slack, and append-only compressed rows
+// (spec/deepseek-v4.md section 3). Rows are rejected by lowering the frontier, without copying or clearing anything.
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -11,62 +12,68 @@
 
 namespace ds4::state {
 
-/// Most rows one forward may write past the frontier and still be rejected.
+/// The largest number of rows that one forward may write past the frontier and still have rejected.
 constexpr int64_t kMaxRows = 16;
 
-/// Ring sizes of section 3.2; one row less loses a row that a later forward reads.
+/// Return the rows of the rings (spec/deepseek-v4.md section 3.2). With one row less, a later forward would read a row
+/// that is overwritten already.
 inline int64_t raw_capacity(const model::Hyperparameters& hp) { return hp.window - 1 + kMaxRows; }
 inline int64_t carry_capacity(int ratio) { return (ratio == 4 ? 7 : ratio - 1) + kMaxRows; }
-/// A draft block at P reads the W positions before P, which is not among them.
+/// Returns the rows of a drafter's context ring. A draft block at position P reads the `window` positions before P,
+/// without P.
 inline int64_t context_capacity(const drafter::Hyperparameters& hp) { return hp.stages.window + kMaxRows; }
 
-/// Compressed rows are read in lengths from a short list, so that graphs can be reused: 0, 64, and then steps of
-/// a quarter of the power of two below.
+/// Rounds a number of compressed rows up to one of few lengths, so that graphs can be reused: 0, 64, then steps of a
+/// quarter of the largest power of two that is not above `rows`.
 int64_t bucket(int64_t rows);
 
-/// A compressor's carry rings and the rows it completes.
+/// The state of a compressor: rings with the rows of incomplete blocks, and the compressed rows.
 struct CompressorState {
-    ggml_tensor* kv = nullptr;     // [width, carry] F32, row = position mod carry
-    ggml_tensor* score = nullptr;  // likewise; the position's APE row is already added
-    ggml_tensor* rows = nullptr;   // [size, bucket(context / ratio)], row = block
+    ggml_tensor* kv = nullptr;     // [width, carry_capacity] F32, row = position mod carry_capacity
+    ggml_tensor* score = nullptr;  // as kv; the position's APE row is already added
+    ggml_tensor* rows = nullptr;   // [size, bucket(context / ratio)], row = index of the block
 };
 
+/// The state of one layer.
 struct LayerState {
-    ggml_tensor* raw = nullptr;  // [head_size, raw_capacity], row = position mod capacity
-    CompressorState compressor;  // null when the ratio is 0
-    CompressorState indexer;     // null unless the ratio is 4
+    ggml_tensor* raw = nullptr;  // keys [head_size, raw_capacity], row = position mod raw_capacity
+    CompressorState compressor;  // null members when the layer's ratio is 0
+    CompressorState indexer;     // null members unless the ratio is 4
 };
 
-/// What a drafter reads of the committed positions; row = position mod context_capacity.
+/// The state of a drafter: features and keys of the committed positions; row = position mod context_capacity.
 struct DrafterState {
-    ggml_tensor* features = nullptr;    // [taps * hidden, capacity] F32: tapped streams of the target's forwards
-    std::vector<ggml_tensor*> context;  // by stage [head_size, capacity]: keys projected from the features
+    ggml_tensor* features = nullptr;    // [taps * hidden, context_capacity] F32: outputs of the tapped target layers
+    std::vector<ggml_tensor*> context;  // keys of each stage, from the features: [head_size, context_capacity]
 };
 
-/// The memory of each layer's state, and of a drafter's.
-struct Homes {
+/// The buffer types of the state: one for each layer, and one for the drafter.
+struct BufferTypes {
     std::vector<ggml_backend_buffer_type_t> layers;
     ggml_backend_buffer_type_t drafter;
 };
-/// One memory for all.
-Homes all_in(ggml_backend_buffer_type_t memory, int64_t layers);
 
-/// The tensors of one session, zero-filled: a masked row still meets 0 * x in a product.
+/// Returns one buffer type for all layers and the drafter.
+BufferTypes same_buffer_type(ggml_backend_buffer_type_t type, int64_t layers);
+
+/// The state tensors of one session, zero-filled: a masked row is multiplied by 0, and 0 * x must be 0.
 class State {
    public:
-    /// Throws BackendError when a device has no room.
-    State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, const Homes& homes,
+    /// Allocates the state of a session for `context` positions. `drafter` is null without one. Throws BackendError
+    /// when a device has no room.
+    State(const model::Hyperparameters& hp, int64_t context, ggml_type kv_type, const BufferTypes& buffer_types,
           const drafter::Hyperparameters* drafter = nullptr);
 
     const std::vector<LayerState>& layers() const { return layers_; }
     const DrafterState& drafter() const { return drafter_; }
     ggml_type kv_type() const { return kv_type_; }
+    /// Sets all state to zero.
     void clear();
 
-    /// The target's position-addressed rings (what a checkpoint must copy), and the drafter's.
+    /// Return the rings, which a checkpoint must copy: those of the target, and those of the drafter.
     std::vector<ggml_tensor*> rings() const;
     std::vector<ggml_tensor*> drafter_rings() const;
-    /// The append-only rows with the ratio each belongs to.
+    /// Returns the tensors of compressed rows, each with its compression ratio.
     std::vector<std::pair<ggml_tensor*, int>> compressed() const;
 
    private:
@@ -77,13 +84,13 @@ class State {
     DrafterState drafter_;
 };
 
-/// Bytes of a ggml context that holds the description of a state.
+/// Returns the bytes of a no_alloc context for the tensors of a state.
 size_t context_size(const model::Hyperparameters& hp, const drafter::Hyperparameters* drafter = nullptr);
 
-/// Bytes that the tensors of `ctx` take in a memory, without allocating them.
-size_t bytes(ggml_context* ctx, ggml_backend_buffer_type_t memory);
+/// Returns the bytes that the tensors of `ctx` would take in buffers of this type, without allocating them.
+size_t bytes(ggml_context* ctx, ggml_backend_buffer_type_t type);
 
-/// Creates the tensors of one layer, or of every layer, in `ctx` without memory.
+/// Create the tensors of one layer, of every layer, or of a drafter in `ctx`, without data.
 LayerState describe_layer(ggml_context* ctx, const model::Hyperparameters& hp, int64_t layer, int64_t context,
                           ggml_type kv_type);
 std::vector<LayerState> describe_state(ggml_context* ctx, const model::Hyperparameters& hp, int64_t context,

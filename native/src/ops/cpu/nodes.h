@@ -88,7 +88,7 @@ ggml_tensor* index_scores(const Build& b, ggml_tensor* q, ggml_tensor* keys, ggm
 
 /// As ops::top_rows.
 ggml_tensor* top_rows(const Build& b, ggml_tensor* scores, int64_t count);
-/// The places of the `chosen` greatest of a row, ascending; of equal ones the first, and NaN is the least.
+/// The indices of the `chosen` greatest of a row, ascending; of equal ones the first, and NaN is the least.
 void greatest(const float* row, int64_t count, int32_t* chosen, int64_t wanted);
 
 /// As ops::expert_product, for packed W: reads the matrices that any row has chosen, each once.
