@@ -65,7 +65,7 @@ def fact_text(value: object) -> str:
 
 def memory_section(memory: Json) -> str:
     """Formats the memory that each device needs, part by part."""
-    from ds4py.memory.needs import NAMES, PARTS
+    from ds4py.memory import NAMES, PARTS
 
     sections = [f"memory at a context of {memory['context']} with {memory['kv_dtype'].upper()} KV, counted from sizes"]
     for device in memory["devices"]:

@@ -5,7 +5,6 @@ import os
 import sys
 
 OK = 0
-"""The command did what was asked."""
 RUN_TIME = 1
 """A device, memory, input or output failed while the command ran."""
 USAGE = 2

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 PATIENCE = 0.5
-"""The seconds of work before a bar appears."""
+"""Seconds of work before a bar appears."""
 
 
 class Bar:
@@ -39,7 +39,7 @@ class Bar:
             self._progress = None
 
     def update(self, done: float, total: float = 1.0) -> None:
-        """Shows that `done` of `total` is done; both are in the same unit, whichever it is."""
+        """Shows that `done` of `total` is done, in any unit."""
         if not self._enabled or time.monotonic() - self._started < PATIENCE:
             return
         if self._progress is None:
