@@ -52,12 +52,12 @@ void register_draft_block(py::module_& m) {
             "confidence", [](const B& b) { return column(b.confidence); },
             "P(accepted | those before are), float32 [block]; None without a confidence head.")
         .def_property_readonly(
-            "q", [](const B& b) { return table(b.q, b.tokens.size()); },
+            "q_probs", [](const B& b) { return table(b.q, b.tokens.size()); },
             "The distribution of the draws, float32 [block, candidates] or [block, vocab]; None for arg max "
             "proposals,\n"
             "and for a q that stays on the device.")
         .def_property_readonly(
-            "candidates", [](const B& b) { return table(b.candidates, b.tokens.size()); },
+            "q_ids", [](const B& b) { return table(b.candidates, b.tokens.size()); },
             "Ids that q is over, int32 [block, candidates]; None for the whole vocabulary.")
         .def_readonly("device_draft", &B::device_draft,
                       "Number of a draft whose q is on the device, until the next draft; 0 where it is not.");
