@@ -29,7 +29,7 @@ from ds4py.speculative import (
     Drafter,
     DrafterInfo,
     DraftRequest,
-    HeldQ,
+    DeviceQ,
     Loop,
     PromptLookupDrafter,
     Rule,
@@ -191,11 +191,11 @@ class Session(StaysInProcess):
             shortlist = default_shortlist(self.tokenizer.vocab_size)
             if shortlist and self._live.drafts_on_device and (sampler is None or sampler.policy.temperature_only):
                 shortlist = 0
-        found = self._live.draft(self._required_anchor(), shortlist=shortlist, sampler=sampler, rng=rng, read_q=False)
+        found = self._live.draft(self._required_anchor(), draft_vocab=shortlist, sampler=sampler, rng=rng, read_q=False)
         tokens, confidence = found["tokens"], found["confidence"]
-        if sampler is not None and found["held"]:
-            held = HeldQ(found["held"], sampler.policy.temperature, self._live.held_q)
-            return Draft(tokens, held, confidence=confidence)
+        if sampler is not None and found["device_draft"]:
+            on_device = DeviceQ(found["device_draft"], sampler.policy.temperature, self._live.device_q)
+            return Draft(tokens, on_device, confidence=confidence)
         if found["q_probs"] is None:
             return Draft.point_mass(tokens, confidence)
         return Draft(tokens, found["q_probs"], found["q_ids"], confidence)
@@ -213,16 +213,16 @@ class Session(StaysInProcess):
         return rows
 
     @property
-    def judges(self) -> bool:
-        """Whether the device has kernels that judge proposals, so that rows need not be read."""
-        return bool(self._live.judges)
+    def accepts_on_device(self) -> bool:
+        """Whether the device has kernels that accept proposals, so that rows need not be read."""
+        return bool(self._live.accepts_on_device)
 
-    def verify_unread(self, tokens: Ids = ()) -> None:
-        """As `verify`, but the logits stay on the device, for `judge`."""
-        self._live.verify_unread(self._rows(tokens))
+    def verify_on_device(self, tokens: Ids = ()) -> None:
+        """As `verify`, but the logits stay on the device, for `accept`."""
+        self._live.verify_on_device(self._rows(tokens))
 
-    def judge(self, draft: Draft, temperature: float, rng: _native.Rng) -> tuple[int, int]:
-        """Judges the proposals that were verified, one by one, on the device; `speculative.accept` does it here.
+    def accept(self, draft: Draft, temperature: float, rng: _native.Rng) -> tuple[int, int]:
+        """Accepts or rejects the verified proposals, one by one, on the device; `speculative.accept` does it here.
 
         Args:
             draft: whose first proposals were verified. Where it was drawn, then as the session's latest draft.
@@ -232,8 +232,8 @@ class Session(StaysInProcess):
         Returns the number of accepted proposals and the token after them. Raises RequestError where nothing is verified
         or the draft is another, BackendError for logits that are no numbers.
         """
-        held = draft.held.number if draft.held and temperature else 0
-        accepted, token = self._live.judge(temperature=temperature, rng=rng, held=held)
+        number = draft.device_q.number if draft.device_q and temperature else 0
+        accepted, token = self._live.accept(temperature=temperature, rng=rng, device_draft=number)
         return int(accepted), int(token)
 
     def ops(self) -> dict[str, str]:

@@ -4,7 +4,7 @@ from ds4py.deprecated import renamed
 from ds4py.speculative.accept import Proposals, accept
 from ds4py.speculative.choice import Choice, choose
 from ds4py.speculative.costs import Costs, Curve
-from ds4py.speculative.draft import Draft, Drafter, DraftRequest, HeldQ
+from ds4py.speculative.draft import Draft, Drafter, DraftRequest, DeviceQ
 from ds4py.speculative.draft_length import Auto, Breaker, Confidence, Ewma, Fixed, Staged, Width, as_width
 from ds4py.speculative.draft_length.base import Offer
 from ds4py.speculative.dspark import DrafterInfo, DSparkDrafter, default_shortlist
@@ -28,7 +28,7 @@ __all__ = [
     "DrafterInfo",
     "Ewma",
     "Fixed",
-    "HeldQ",
+    "DeviceQ",
     "Loop",
     "Offer",
     "PromptLookupDrafter",

@@ -22,7 +22,7 @@ Ids = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class HeldQ:
+class DeviceQ:
     """q of a draft that is still on the device which drew from it, [k, vocab], until the session's next draft.
 
     Attributes:
@@ -54,7 +54,7 @@ class Draft:
     """
 
     def __init__(
-        self, tokens: Ids, q_probs: Floats | HeldQ, q_ids: Ids | None = None, confidence: Floats | None = None
+        self, tokens: Ids, q_probs: Floats | DeviceQ, q_ids: Ids | None = None, confidence: Floats | None = None
     ) -> None:
         self.tokens = tokens
         self.q_ids = q_ids
@@ -70,12 +70,12 @@ class Draft:
     @property
     def q_probs(self) -> Floats:
         """As above. RequestError where it was left on the device until the session drafted again."""
-        return self._q.probs[: len(self)] if isinstance(self._q, HeldQ) else self._q
+        return self._q.probs[: len(self)] if isinstance(self._q, DeviceQ) else self._q
 
     @property
-    def held(self) -> HeldQ | None:
+    def device_q(self) -> DeviceQ | None:
         """q where it was left on the device."""
-        return self._q if isinstance(self._q, HeldQ) else None
+        return self._q if isinstance(self._q, DeviceQ) else None
 
     @property
     def is_point_mass(self) -> bool:
@@ -92,7 +92,7 @@ class Draft:
         ids, confidence = self.q_ids, self.confidence
         return Draft(
             self.tokens[:k],
-            self.held or self.q_probs[:k],
+            self.device_q or self.q_probs[:k],
             None if ids is None else ids[:k],
             None if confidence is None else confidence[:k],
         )
@@ -136,11 +136,11 @@ class DraftRequest:
         """Whether the target's rows have to be read; where not, a device that has the kernels judges them itself."""
         return self.temperature is None or self.guide is not None or self.logprobs is not None
 
-    def judged_without_q(self, draft: Draft) -> bool:
+    def accepted_on_device(self, draft: Draft) -> bool:
         """Whether a device can judge the proposals: nothing is drawn, q is 1 at each, or it is there and fits."""
         if self.arg_max or draft.is_point_mass:
             return True
-        return draft.held is not None and draft.held.temperature == self.temperature
+        return draft.device_q is not None and draft.device_q.temperature == self.temperature
 
 
 class Drafter(Protocol):

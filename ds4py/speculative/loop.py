@@ -75,7 +75,7 @@ class Loop:
         self._rule: Rule = rule
         self._costs = Costs() if costs is None else costs
         # Whether the device is to judge, where it can: one by one, and where nobody needs the rows here.
-        self._unread = (rule == "token" or request.arg_max) and not request.needs_logits and session.judges
+        self._on_device = (rule == "token" or request.arg_max) and not request.needs_logits and session.accepts_on_device
         self._resting = 0  # cycles for which nobody is asked
         self._plain = 0.0  # seconds of a plain step; 0 while unknown
         self.logprobs: tuple[TokenLogprobs, ...] | None = None
@@ -83,7 +83,7 @@ class Loop:
         self.stats = Speculation("+".join(each.name for each in drafters) or "off")
 
     def cycle(self, remaining: int) -> list[int]:
-        """The next tokens, 1 to `remaining`: accepted proposals, and the correction or bonus after them.
+        """The next tokens, 1 to `remaining`: accepted proposals, and the recovered or bonus token after them.
 
         Commits nothing, so that the caller can see first where the text ends; an exception changes nothing.
         """
@@ -161,14 +161,14 @@ class Loop:
 
     def _verify(self, draft: Draft) -> Floats | None:
         """The target's rows; None where the device judges them and nobody needs them here."""
-        if self._unread and self._request.judged_without_q(draft):
-            self._session.verify_unread(draft.tokens)
+        if self._on_device and self._request.accepted_on_device(draft):
+            self._session.verify_on_device(draft.tokens)
             return None
         return self._session.verify(draft.tokens)
 
     def _accept(self, logits: Floats | None, draft: Draft) -> tuple[int, int]:
         if logits is None:
-            return self._session.judge(draft, self._request.temperature or 0.0, self._request.rng)
+            return self._session.accept(draft, self._request.temperature or 0.0, self._request.rng)
         history = self._session.history() if self._request.penalises else ()
         return accept(logits, draft, self._request.sampler, self._request.rng, history=history, rule=self._rule)
 

@@ -9,7 +9,7 @@ PYBIND11_MODULE(_native, m) {
     register_gguf(m);
     register_packing(m);
     register_sampling(m);
-    register_speculation(m);
+    register_acceptance(m);
     register_hardware(m);
     register_model(m);
     register_drafter(m);

@@ -15,7 +15,7 @@ void register_formats(pybind11::module_& m);
 void register_gguf(pybind11::module_& m);
 void register_packing(pybind11::module_& m);
 void register_sampling(pybind11::module_& m);
-void register_speculation(pybind11::module_& m);
+void register_acceptance(pybind11::module_& m);
 
 void register_hardware(pybind11::module_& m);
 void register_model(pybind11::module_& m);

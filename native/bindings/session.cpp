@@ -94,28 +94,28 @@ py::object column(const std::vector<T>& data) {
     return py::array_t<T>(static_cast<py::ssize_t>(data.size()), data.data());
 }
 
-py::dict draft(Session& s, int32_t anchor, int64_t shortlist, Sampler* sampler, Rng* rng, bool read_q) {
+py::dict draft(Session& s, int32_t anchor, int64_t draft_vocab, Sampler* sampler, Rng* rng, bool read_q) {
     DraftBlock block;
-    run([&] { block = s.draft(anchor, {shortlist, sampler, rng, read_q}); });
+    run([&] { block = s.draft(anchor, {draft_vocab, sampler, rng, read_q}); });
     py::dict out;
     out["tokens"] = column(block.tokens);
     out["confidence"] = column(block.confidence);
     out["q_probs"] = table(block.q, block.tokens.size());
     out["q_ids"] = table(block.ids, block.tokens.size());
-    out["held"] = block.held;
+    out["device_draft"] = block.device_draft;
     return out;
 }
 
-py::object held_q(Session& s, uint64_t draft) {
+py::object device_q(Session& s, uint64_t draft) {
     std::vector<float> q;
-    run([&] { q = s.held_q(draft); });
+    run([&] { q = s.device_q(draft); });
     return table(q, static_cast<size_t>(s.drafter()->hyperparameters().block));
 }
 
-std::pair<int32_t, int32_t> judge(Session& s, float temperature, Rng* rng, uint64_t held) {
-    Verdict verdict{};
-    run([&] { verdict = s.judge({temperature, rng, held}); });
-    return {verdict.accepted, verdict.token};
+std::pair<int32_t, int32_t> accept_on_device(Session& s, float temperature, Rng* rng, uint64_t device_draft) {
+    AcceptResult found{};
+    run([&] { found = s.accept({temperature, rng, device_draft}); });
+    return {found.accepted, found.token};
 }
 
 py::dict traffic(const Session& s) {
@@ -137,7 +137,7 @@ py::dict draft_trace(const Session& s) {
 
 std::vector<py::dict> graphs(const Session& s) {
     std::vector<py::dict> out;
-    for (const GraphFacts& facts : s.graphs()) {
+    for (const GraphStatistics& facts : s.graphs()) {
         py::dict& one = out.emplace_back();
         one["kind"] = facts.kind;
         one["rows"] = facts.rows;
@@ -229,13 +229,15 @@ void register_session(py::module_& m) {
             },
             py::arg("sampler"), py::arg("rng"))
         .def(
-            "draft", &draft, py::arg("anchor"), py::kw_only(), py::arg("shortlist") = 0, py::arg("sampler") = nullptr,
+            "draft", &draft, py::arg("anchor"), py::kw_only(), py::arg("draft_vocab") = 0, py::arg("sampler") = nullptr,
             py::arg("rng") = nullptr, py::arg("read_q") = true,
             "Proposes a block after `anchor`: {tokens int32 [block], confidence float32 [block] or None,\n"
             "q_probs float32 [block, width] or None for arg max proposals, q_ids int32 [block, width] or None for the\n"
-            "whole vocabulary, held}. A sampler draws from q, with `rng`; without one the proposals are the arg max.\n"
-            "`held` is the number of a draft whose q is on the device, where it stays without `read_q`; else 0.")
-        .def("held_q", &held_q, py::arg("draft"),
+            "whole vocabulary, device_draft}. A sampler draws from q, with `rng`; without one the proposals are the "
+            "arg max.\n"
+            "`device_draft` is the number of a draft whose q is on the device, where it stays without `read_q`; else "
+            "0.")
+        .def("device_q", &device_q, py::arg("draft"),
              "q float32 [block, vocab] of a draft on the device; RequestError after the next one.")
         .def("draft_trace", &draft_trace,
              "What the latest draft computed on the way: {hidden [block, hidden], base [block, vocab]}.")
@@ -244,17 +246,19 @@ void register_session(py::module_& m) {
              "the\n"
              "session's next call.")
         .def(
-            "verify_unread",
+            "verify_on_device",
             [](Session& s, const Tokens& tokens) {
                 const auto ids = view(tokens);
-                run([&] { s.verify_unread(ids); });
+                run([&] { s.verify_on_device(ids); });
             },
-            py::arg("tokens"), "The same, but the logits stay on the device, for judge().")
-        .def(
-            "judge", &judge, py::kw_only(), py::arg("temperature"), py::arg("rng") = nullptr, py::arg("held") = 0,
-            "Judges the verified rows' proposals on the device, one by one: how many stand, and the token after them.\n"
-            "`held` is the draft they were drawn in; 0: q is 1 at each.")
-        .def_property_readonly("judges", &Session::judges, "Whether the device has kernels that judge.")
+            py::arg("tokens"), "The same, but the logits stay on the device, for accept().")
+        .def("accept", &accept_on_device, py::kw_only(), py::arg("temperature"), py::arg("rng") = nullptr,
+             py::arg("device_draft") = 0,
+             "Accepts or rejects the verified proposals on the device, one by one: how many are accepted, and the "
+             "token after them.\n"
+             "`device_draft` is the draft they were drawn in; 0: q is 1 at each.")
+        .def_property_readonly("accepts_on_device", &Session::accepts_on_device,
+                               "Whether the device has kernels that accept proposals.")
         .def_property_readonly("drafts_on_device", &Session::drafts_on_device,
                                "Whether the device's own kernels draw whole vocabularies.")
         .def("ops", &Session::ops,

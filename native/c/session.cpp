@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ds4/speculation.h"
+#include "ds4/acceptance.h"
 #include "handles.h"
 #include "model/hyperparameters.h"
 
@@ -63,19 +63,19 @@ bool drafted(std::span<const int32_t> proposals, const DraftBlock& draft) {
 }
 
 /// The verified proposals with their q: the draft's where they are the draft's and it drew them, else each by itself.
-Verdict judge(const ds4_session& all, ds4_sampler& by) {
+AcceptResult accept_verified(const ds4_session& all, ds4_sampler& by) {
     const std::span<const int32_t> proposals = std::span(all.verified).subspan(1);
     std::vector<int32_t> history = all.session->tokens();
     history.push_back(all.verified.front());
     const std::vector<float> certain(proposals.size(), 1.0f);
-    Proposals judged{proposals, certain, proposals};
+    Proposals proposed{proposals, certain, proposals};
     if (!all.draft.q.empty() && drafted(proposals, all.draft)) {
         const size_t width = all.draft.q.size() / all.draft.tokens.size();
-        judged.q = std::span(all.draft.q).first(proposals.size() * width);
-        judged.ids = all.draft.ids.empty() ? std::span<const int32_t>()
-                                           : std::span(all.draft.ids).first(proposals.size() * width);
+        proposed.q = std::span(all.draft.q).first(proposals.size() * width);
+        proposed.ids = all.draft.ids.empty() ? std::span<const int32_t>()
+                                             : std::span(all.draft.ids).first(proposals.size() * width);
     }
-    return accept(Acceptance::token, by.sampler, all.logits, judged, history, by.rng);
+    return accept(Acceptance::token, by.sampler, all.logits, proposed, history, by.rng);
 }
 
 }  // namespace
@@ -149,9 +149,9 @@ ds4_status ds4_accept(ds4_session* session, ds4_sampler* sampler, int32_t* accep
     return attempt([&] {
         ds4_session& all = required(session, "session");
         if (all.verified.empty()) throw ds4::RequestError("nothing has been verified at this frontier");
-        const ds4::Verdict verdict = judge(all, required(sampler, "sampler"));
-        required(accepted, "accepted") = verdict.accepted;
-        required(next, "next") = verdict.token;
+        const ds4::AcceptResult found = accept_verified(all, required(sampler, "sampler"));
+        required(accepted, "accepted") = found.accepted;
+        required(next, "next") = found.token;
     });
 }
 

@@ -16,7 +16,7 @@ KNOWS = {  # folders of native/src beside one's own
     "formats": set(),
     "gguf": set(),
     "sampling": set(),
-    "speculation": {"sampling"},
+    "acceptance": {"sampling"},
     "ops": set(),
     "model": {"gguf"},
     "drafter": {"gguf", "machine", "model", "weights"},

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "ds4/acceptance.h"
 #include "ds4/drafter.h"
 #include "ds4/model.h"
 #include "ds4/sampling.h"
-#include "ds4/speculation.h"
 
 namespace ds4 {
 
@@ -28,7 +28,7 @@ struct SessionOptions {
 /// How a block is drafted.
 struct DraftOptions {
     /// Candidates of each position: the likeliest by base logits. 0 is the whole vocabulary.
-    int64_t shortlist = 0;
+    int64_t draft_vocab = 0;
     /// Draws each proposal from q, the policy's distribution over the candidates; null proposes the arg max.
     Sampler* sampler = nullptr;
     /// Where the draws come from; needed with a sampler.
@@ -43,17 +43,18 @@ struct DraftBlock {
     std::vector<float> confidence;  // [block]: P(accepted | those before are); empty without a confidence head
     std::vector<float> q;           // [block, width] over `ids`, or over the vocabulary; empty for arg max proposals
     std::vector<int32_t> ids;       // [block, width] candidates; empty for the whole vocabulary
-    uint64_t held = 0;              // number of a draft whose q is on the device, until the next one; 0: it is not
+    uint64_t device_draft = 0;      // number of a draft whose q is on the device, until the next one; 0: it is not
 };
 
-/// How the device is to judge what was verified.
-struct Judgement {
+/// How the device accepts the verified proposals.
+struct DeviceAcceptOptions {
     /// As a policy's that has nothing else; greedy policies take the likeliest.
     float temperature = 0;
     /// Where the draws come from, one number a call; needed where the temperature is not greedy.
     Rng* rng = nullptr;
-    /// DraftBlock::held of the draft that the proposals were drawn in, at the same temperature; 0: q is 1 at each.
-    uint64_t held = 0;
+    /// DraftBlock::device_draft of the draft that the proposals were drawn in, at the same temperature; 0: q is 1 at
+    /// each.
+    uint64_t device_draft = 0;
 };
 
 /// Bytes between host and device so far: inputs of graphs, and what was read of their outputs. What the scheduler
@@ -78,7 +79,7 @@ struct NodeTime {
 };
 
 /// One of the graphs that a session keeps, for diagnostics.
-struct GraphFacts {
+struct GraphStatistics {
     std::string kind;  // "forward" or "draft"
     int64_t rows;
     int64_t nodes;                           // views not counted
@@ -140,21 +141,21 @@ class Session {
     DraftTrace draft_trace() const;
     /// q [block, vocab] of the latest draft, read from the device. Throws RequestError where it is not the one of this
     /// number.
-    std::vector<float> held_q(uint64_t draft);
+    std::vector<float> device_q(uint64_t draft);
 
     /// Evaluates 1 to 16 rows at the frontier, which stays where it is: the anchor, then proposals. Returns logits
     /// [rows, vocab], row i being what follows token i; valid until the next call. Throws as prefill does.
     std::span<const float> verify(std::span<const int32_t> tokens);
-    /// The same, but the logits stay on the device, for judge().
-    void verify_unread(std::span<const int32_t> tokens);
-    /// Whether the device has kernels that judge, and whether it drafts with its own: the whole vocabulary, for
-    /// policies of a temperature alone.
-    bool judges() const;
+    /// The same, but the logits stay on the device, for accept().
+    void verify_on_device(std::span<const int32_t> tokens);
+    /// Whether the device has kernels that accept proposals, and whether it drafts with its own: the whole vocabulary,
+    /// for policies of a temperature alone.
+    bool accepts_on_device() const;
     bool drafts_on_device() const;
-    /// Judges what was verified, token by token, on the device: all verified rows but the anchor are proposals. Changes
-    /// nothing but the generator. Throws RequestError without such kernels, without verified rows, or where the draft
-    /// is another; BackendError for logits that are no numbers.
-    Verdict judge(const Judgement& how);
+    /// Accepts or rejects what was verified, token by token, on the device: all verified rows but the anchor are
+    /// proposals. Changes nothing but the generator. Throws RequestError without such kernels, without verified rows,
+    /// or where the draft is another; BackendError for logits that are no numbers.
+    AcceptResult accept(const DeviceAcceptOptions& how);
     /// Who computes what a device may have kernels of our own for, by name: "own (CUDA)", "ggml", "host".
     std::map<std::string, std::string> ops() const;
     TrafficCount traffic() const;
@@ -166,7 +167,7 @@ class Session {
     std::vector<NodeTime> node_times(std::span<const int32_t> tokens);
 
     /// The graphs kept now, those used last first.
-    std::vector<GraphFacts> graphs() const;
+    std::vector<GraphStatistics> graphs() const;
 
     /// Shortens the state to `position`: at once within the rings' slack, by evaluating again from the nearest
     /// checkpoint otherwise.

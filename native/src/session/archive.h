@@ -1,6 +1,6 @@
 #pragma once
 // The saved form of a session: a fixed header, then tokens, positions of checkpoints, logits, rings and compressed
-// rows, the drafter's rings, checkpoints (a mark and the rings of each), then a checksum of all of it.
+// rows, the drafter's rings, checkpoints (its counters and the rings of each), then a checksum of all of it.
 
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ struct ArchiveHeader {
     uint64_t model;    // Model::fingerprint
     uint64_t drafter;  // Drafter::fingerprint, 0 without one
     int64_t context;
-    Mark mark;
+    SnapshotCounters counters;
     uint64_t logits;  // how many follow the tokens: the vocabulary, or 0
     uint64_t checkpoints;
     uint64_t body;  // bytes after the header, the checksum not counted

@@ -10,7 +10,7 @@
 namespace ds4::session {
 
 /// How far a session and its rings are.
-struct Mark {
+struct SnapshotCounters {
     int64_t position = 0;       // the frontier
     int64_t written_end = 0;    // one past the highest position ever written to the rings
     int64_t projected = 0;      // positions below it are in the drafter's context rings
@@ -19,15 +19,15 @@ struct Mark {
 
 /// The rings as they were at a frontier. Compressed rows are append-only and need no copy.
 struct Checkpoint {
-    Mark mark;
+    SnapshotCounters counters;
     std::vector<char> rings;
 };
 
 /// Whether the rings of a checkpoint hold what a session at `position` reads, whatever follows there: rows that were
 /// written past it are within the slack.
-bool reaches(const Mark& mark, int64_t position);
+bool reaches(const SnapshotCounters& counters, int64_t position);
 
-std::shared_ptr<const Checkpoint> take_checkpoint(const state::State& state, const Mark& mark);
+std::shared_ptr<const Checkpoint> take_checkpoint(const state::State& state, const SnapshotCounters& counters);
 void restore_checkpoint(const state::State& state, const Checkpoint& checkpoint);
 
 /// The checkpoints a session keeps, oldest first. Of too many, the one that is missed least goes: that which lies the
@@ -45,7 +45,7 @@ class Checkpoints {
     std::vector<int64_t> positions() const;
     /// Forgets what lies after `position`: other tokens may follow there now.
     void drop_after(int64_t position);
-    int64_t newest_position() const { return kept_.empty() ? 0 : kept_.back()->mark.position; }
+    int64_t newest_position() const { return kept_.empty() ? 0 : kept_.back()->counters.position; }
 
    private:
     void drop_least_missed();

@@ -37,11 +37,11 @@ void Session::Impl::copy_from(const Impl& source, int64_t target, const StepProg
     rewind(0, {});
     const bool live = source.written_end - target <= state::kMaxRows;
     const auto from = live ? source.take_checkpoint() : source.checkpoints.nearest(target);
-    const int64_t start = from ? std::min(from->mark.position, target) : 0;
+    const int64_t start = from ? std::min(from->counters.position, target) : 0;
     if (start) {
         copy_compressed(source.state, state, start);
         restore(*from);
-        tokens.assign(source.tokens.begin(), source.tokens.begin() + from->mark.position);
+        tokens.assign(source.tokens.begin(), source.tokens.begin() + from->counters.position);
         checkpoints.share(source.checkpoints, start);
         lower_frontier(start);
     }

@@ -66,8 +66,8 @@ void DeviceKernels::describe(int64_t vocab) {
         return ggml_new_tensor_2d(ctx_.get(), type, n0, n1);
     };
     proposals_ = make(GGML_TYPE_I32, state::kMaxRows);
-    verdict_ = make(GGML_TYPE_I32, 2);
-    kept_row_ = make(GGML_TYPE_F32, vocab);
+    accept_result_ = make(GGML_TYPE_I32, 2);
+    frontier_row_ = make(GGML_TYPE_F32, vocab);
     if (steps_.chain) {
         const drafter::Hyperparameters& hp = drafter_->hyperparameters();
         anchor_ = make(GGML_TYPE_I32, 1);
@@ -130,8 +130,8 @@ Chained DeviceKernels::read_chained() {
     return found;
 }
 
-void DeviceKernels::judge(const ggml_tensor* rows, std::span<const int32_t> proposals, bool drawn, float temperature,
-                          kernels::DrawKey key) {
+void DeviceKernels::accept(const ggml_tensor* rows, std::span<const int32_t> proposals, bool drawn, float temperature,
+                           kernels::DrawKey key) {
     require_here(rows, "the logits of a verify");
     if (!proposals.empty()) traffic_.set(proposals_, proposals.data(), proposals.size_bytes());
     kernels::DeviceAcceptance work{};
@@ -142,16 +142,16 @@ void DeviceKernels::judge(const ggml_tensor* rows, std::span<const int32_t> prop
     work.key = key;
     work.vocab = static_cast<int32_t>(rows->ne[0]);
     work.k = static_cast<int32_t>(proposals.size());
-    work.verdict = ints(verdict_);
+    work.verdict = ints(accept_result_);
     launcher_->run(work);
     launcher_->synchronize();
 }
 
-void DeviceKernels::keep_row(const ggml_tensor* rows, int64_t row) {
-    ggml_tensor from = *kept_row_;  // a view: copies want tensors of one layout
+void DeviceKernels::keep_frontier_row(const ggml_tensor* rows, int64_t row) {
+    ggml_tensor from = *frontier_row_;  // a view: copies want tensors of one layout
     from.buffer = rows->buffer;
     from.data = static_cast<char*>(rows->data) + static_cast<size_t>(row) * rows->nb[1];
-    ggml_backend_tensor_copy(&from, kept_row_);
+    ggml_backend_tensor_copy(&from, frontier_row_);
 }
 
 }  // namespace ds4::session

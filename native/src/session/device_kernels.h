@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "ds4/acceptance.h"
 #include "ds4/drafter.h"
-#include "ds4/speculation.h"
 #include "graph/draft.h"
 #include "launcher.h"
 #include "session/traffic.h"
@@ -44,13 +44,15 @@ class DeviceKernels {
 
     /// Judges proposals by the target's logits [vocab, proposals + 1], and waits. `drawn`: they are the first of the
     /// block here, drawn at the same temperature; else q is 1 at each of them.
-    void judge(const ggml_tensor* rows, std::span<const int32_t> proposals, bool drawn, float temperature,
-               kernels::DrawKey key);
-    const ggml_tensor* verdict() const { return verdict_; }  // [2] I32: how many stand, and the token after them
+    void accept(const ggml_tensor* rows, std::span<const int32_t> proposals, bool drawn, float temperature,
+                kernels::DrawKey key);
+    const ggml_tensor* accept_result() const {
+        return accept_result_;
+    }  // [2] I32: how many stand, and the token after them
 
     /// Copies one row of logits, which then stays here.
-    void keep_row(const ggml_tensor* rows, int64_t row);
-    const ggml_tensor* kept_row() const { return kept_row_; }  // [vocab]
+    void keep_frontier_row(const ggml_tensor* rows, int64_t row);
+    const ggml_tensor* frontier_row() const { return frontier_row_; }  // [vocab]
 
    private:
     DeviceKernels(const Model& model, const Drafter* drafter, Traffic& traffic);
@@ -65,7 +67,7 @@ class DeviceKernels {
     std::unique_ptr<kernels::Launcher> launcher_;
     ggml_context_ptr ctx_;
     ggml_backend_buffer_ptr buffer_;
-    ggml_tensor *proposals_, *verdict_, *kept_row_;
+    ggml_tensor *proposals_, *accept_result_, *frontier_row_;
     ggml_tensor *anchor_ = nullptr, *logits_ = nullptr;
     ggml_tensor* chained_ = nullptr;  // [block, 2 or 3] I32: tokens, then as bits log_sum, and confidences
 };

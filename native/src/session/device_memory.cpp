@@ -6,8 +6,8 @@
 #include "ds4/memory.h"
 #include "graph/draft.h"
 #include "machine/memory.h"
+#include "session/dummy_buffers.h"
 #include "session/graph_cache.h"
-#include "session/pretend.h"
 #include "weights/loading.h"
 
 namespace ds4 {
@@ -62,9 +62,9 @@ class Scratch {
         state::DrafterState drafter_state;
         if (pair.drafter) drafter_state = state::describe_drafter_state(ctx.get(), *pair.drafter_numbers(), kv_type_);
         std::vector<ggml_backend_buffer_ptr> pretended;
-        pretended.push_back(session::pretend(pair.ctx.get()));
-        pretended.push_back(session::pretend(ctx.get()));
-        if (pair.drafter) pretended.push_back(session::pretend(pair.drafter->context()));
+        pretended.push_back(session::dummy_buffer(pair.ctx.get()));
+        pretended.push_back(session::dummy_buffer(ctx.get()));
+        if (pair.drafter) pretended.push_back(session::dummy_buffer(pair.drafter->context()));
         const auto forward_of = [&](int64_t rows) {
             return forward(pair, layers, drafter_state, std::min(rows, context_));
         };

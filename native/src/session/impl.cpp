@@ -8,7 +8,7 @@ namespace ds4 {
 namespace {
 
 constexpr int64_t kCheckpointEvery = 1024;
-/// Rows whose logits are held at once: 512 of V4's would take 264 MB.
+/// Rows whose logits are kept at once: 512 of V4's would take 264 MB.
 constexpr int64_t kLogitRows = 128;
 
 SessionOptions checked(const Model& model, const SessionOptions& options) {
@@ -131,14 +131,14 @@ void Session::Impl::or_undo(F change) {
     const auto before = take_checkpoint();
     const std::vector<int32_t> tokens_before = tokens;
     const std::vector<float> logits_before = logits;
-    const bool row_kept_before = row_kept;
+    const bool row_on_device_before = row_on_device;
     checkpoints.keep(before);
     try {
         change();
     } catch (...) {
         tokens = tokens_before;
         logits = logits_before;
-        row_kept = row_kept_before;
+        row_on_device = row_on_device_before;
         checkpoints.drop_after(position());
         restore(*before);
         throw;
@@ -146,14 +146,14 @@ void Session::Impl::or_undo(F change) {
 }
 
 std::shared_ptr<const session::Checkpoint> Session::Impl::take_checkpoint() const {
-    return session::take_checkpoint(state, mark());
+    return session::take_checkpoint(state, counters());
 }
 
 void Session::Impl::restore(const session::Checkpoint& c) {
     session::restore_checkpoint(state, c);
-    written_end = c.mark.written_end;
-    projected = c.mark.projected;
-    features_from = c.mark.features_from;
+    written_end = c.counters.written_end;
+    projected = c.counters.projected;
+    features_from = c.counters.features_from;
 }
 
 void Session::Impl::keep_checkpoint_if_due() {
@@ -161,15 +161,15 @@ void Session::Impl::keep_checkpoint_if_due() {
 }
 
 void Session::Impl::extend(std::span<const int32_t> more, float* out, const StepProgress& progress,
-                           std::span<const int64_t> marks) {
+                           std::span<const int64_t> stops) {
     const auto total = static_cast<int64_t>(more.size()), start = position();
     std::vector<float> last(vocab());
     verified.clear();
     auto run = [&] {
         for (int64_t done = 0; done < total;) {
             const int64_t widest = graph::chunk_rows(position() + total - done);
-            const auto mark = std::ranges::upper_bound(marks, position());
-            const int64_t left = std::min(total - done, mark == marks.end() ? total : *mark - position());
+            const auto stop = std::ranges::upper_bound(stops, position());
+            const int64_t left = std::min(total - done, stop == stops.end() ? total : *stop - position());
             const int64_t rows = std::min(out ? std::min(widest, kLogitRows) : widest, left);
             const bool final = done + rows == total;
             const auto wanted = out ? graph::Logits::all : final ? graph::Logits::last : graph::Logits::none;
@@ -177,7 +177,7 @@ void Session::Impl::extend(std::span<const int32_t> more, float* out, const Step
             forward(chunk, wanted, out ? out + done * vocab() : last.data());
             tokens.insert(tokens.end(), chunk.begin(), chunk.end());
             done += rows;
-            if (mark != marks.end() && *mark == position()) checkpoints.keep(take_checkpoint());
+            if (stop != stops.end() && *stop == position()) checkpoints.keep(take_checkpoint());
             keep_checkpoint_if_due();
             if (progress) progress(done, total);
         }
@@ -207,7 +207,7 @@ void Session::Impl::rewind(int64_t target, const StepProgress& progress) {
     const auto from = checkpoints.nearest(target);
     or_undo([&] {
         from ? restore(*from) : void(written_end = projected = features_from = 0);
-        lower_frontier(from ? std::min(from->mark.position, target) : 0);
+        lower_frontier(from ? std::min(from->counters.position, target) : 0);
         if (position() < target) extend(std::span(all).subspan(position()), nullptr, progress);
     });
     checkpoints.drop_after(target);
@@ -216,13 +216,13 @@ void Session::Impl::rewind(int64_t target, const StepProgress& progress) {
 int64_t Session::Impl::resume_point(int64_t target) const {
     if (target == position() || written_end - target <= state::kMaxRows) return target;
     const auto from = checkpoints.nearest(target);
-    return from ? std::min(from->mark.position, target) : 0;
+    return from ? std::min(from->counters.position, target) : 0;
 }
 
 void Session::Impl::lower_frontier(int64_t target) {
     tokens.resize(target);
     logits.clear();
-    row_kept = false;
+    row_on_device = false;
     // The window before `target` reaches further back than what the latest draft projected.
     if (target < projected) projected = 0;
     features_from = std::min(features_from, target);
@@ -231,9 +231,9 @@ void Session::Impl::lower_frontier(int64_t target) {
 
 void Session::Impl::ensure_logits() {
     if (!logits.empty()) return;
-    if (row_kept) {
+    if (row_on_device) {
         logits.resize(vocab());
-        return traffic.get(device->kept_row(), logits.data());
+        return traffic.get(device->frontier_row(), logits.data());
     }
     if (tokens.empty()) throw RequestError("nothing has been evaluated yet: prefill a prompt first");
     const int32_t last = tokens.back();

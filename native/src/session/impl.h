@@ -37,7 +37,7 @@ struct Session::Impl {
     std::vector<int32_t> tokens;  // its size is the frontier
     int64_t written_end = 0;      // one past the highest position ever written to the rings
     std::vector<float> logits;    // of the frontier; empty when not read, or not known
-    bool row_kept = false;        // whether those that are not read are on the device
+    bool row_on_device = false;   // whether those that are not read are on the device
 
     std::vector<int32_t> verified;               // rows of the latest verify, until something else happens
     const ggml_tensor* verified_rows = nullptr;  // their logits [vocab, rows], where they were computed
@@ -47,9 +47,9 @@ struct Session::Impl {
     int64_t features_from = 0;                   // positions below it have no features
     const graph::Draft* latest_draft = nullptr;
     uint64_t drafts_made = 0;
-    std::vector<int32_t> held;   // the latest draft's tokens, where q is still on the device
-    float held_temperature = 0;  // at which they were drawn
-    std::vector<float> log_sum;  // of each position's logits at that temperature
+    std::vector<int32_t> device_draft_tokens;  // the latest draft's tokens, where q is still on the device
+    float device_draft_temperature = 0;        // at which they were drawn
+    std::vector<float> log_sum;                // of each position's logits at that temperature
 
     std::atomic<bool> busy{false}, cancelled{false};
     std::function<bool()> interrupt;
@@ -64,10 +64,10 @@ struct Session::Impl {
     /// null, and are returned where they were computed.
     const ggml_tensor* forward(std::span<const int32_t> rows, graph::Logits logits, float* out,
                                session::NodeWatch* watch = nullptr);
-    /// Extends the frontier by `more` in chunks. `out` takes every row's logits, or is null. Chunks end at the `marks`
+    /// Extends the frontier by `more` in chunks. `out` takes every row's logits, or is null. Chunks end at the `stops`
     /// among the positions, ascending, and a checkpoint is kept there. A throw undoes all of it.
     void extend(std::span<const int32_t> more, float* out, const StepProgress& progress,
-                std::span<const int64_t> marks = {});
+                std::span<const int64_t> stops = {});
     void rewind(int64_t position, const StepProgress& progress);
     /// Where evaluating has to begin after going back to `position`.
     int64_t resume_point(int64_t position) const;
@@ -79,10 +79,10 @@ struct Session::Impl {
     DraftBlock draft(int32_t anchor, const DraftOptions& options);
     /// The block whose base logits a graph has computed, by the device's own kernels.
     DraftBlock chain_on_device(const graph::Draft& draft, int32_t anchor, const DraftOptions& options);
-    std::vector<float> held_q(uint64_t draft);
-    void require_judge() const;
-    bool drawn(const Judgement& how) const;
-    Verdict judge(const Judgement& how);
+    std::vector<float> device_q(uint64_t draft);
+    void require_acceptance_kernels() const;
+    bool drawn(const DeviceAcceptOptions& how) const;
+    AcceptResult accept(const DeviceAcceptOptions& how);
 
     /// Runs a graph; `what` names it in an error.
     void compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph, const std::string& what,
@@ -97,7 +97,7 @@ struct Session::Impl {
     /// Runs `change`; when it throws, puts rings, frontier and logits back.
     template <typename F>
     void or_undo(F change);
-    session::Mark mark() const { return {position(), written_end, projected, features_from}; }
+    session::SnapshotCounters counters() const { return {position(), written_end, projected, features_from}; }
     std::shared_ptr<const session::Checkpoint> take_checkpoint() const;
     void restore(const session::Checkpoint& checkpoint);
     void restore(const std::string& path, const session::Archive& archive);

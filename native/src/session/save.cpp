@@ -28,12 +28,12 @@ uint64_t size_of(Each each) {
 
 /// Tokens, and positions of checkpoints.
 uint64_t beginning_size(const session::ArchiveHeader& h) {
-    return h.mark.position * sizeof(int32_t) + h.checkpoints * sizeof(int64_t);
+    return h.counters.position * sizeof(int32_t) + h.checkpoints * sizeof(int64_t);
 }
 
 uint64_t target_size(const state::State& state, const session::ArchiveHeader& h) {
     return beginning_size(h) + h.logits * sizeof(float) +
-           size_of([&](auto visit) { each_piece(state, h.mark.position, visit); });
+           size_of([&](auto visit) { each_piece(state, h.counters.position, visit); });
 }
 
 uint64_t drafter_size(const state::State& state) {
@@ -104,8 +104,8 @@ void check(const Model& model, const std::string& path, const session::ArchiveHe
                           hex(model.fingerprint()) + ")");
     }
     const bool known_type = h.kv_type == GGML_TYPE_F16 || h.kv_type == GGML_TYPE_F32;
-    if (!known_type || h.mark.position < 0 || h.mark.position > h.context ||
-        h.context > model.hyperparameters().context || h.checkpoints > h.body / sizeof(session::Mark)) {
+    if (!known_type || h.counters.position < 0 || h.counters.position > h.context ||
+        h.context > model.hyperparameters().context || h.checkpoints > h.body / sizeof(session::SnapshotCounters)) {
         throw FormatError("'" + path + "' holds a session this build cannot continue");
     }
 }
@@ -126,26 +126,26 @@ void check_size(const std::string& path, uint64_t found, uint64_t wanted, bool m
 void Session::save(const std::string& path, std::span<const int64_t> checkpoints) {
     Busy busy(impl_->busy);
     Impl& s = *impl_;
-    if (s.row_kept) s.ensure_logits();
+    if (s.row_on_device) s.ensure_logits();
     const auto kept = chosen(s.checkpoints, checkpoints);
     session::ArchiveHeader h{};
     h.kv_type = s.options.kv_type;
     h.model = s.model->fingerprint();
     h.drafter = s.drafter ? s.drafter->fingerprint() : 0;
     h.context = s.options.context;
-    h.mark = s.mark();
+    h.counters = s.counters();
     h.logits = s.logits.size();
     h.checkpoints = kept.size();
     const uint64_t size = target_size(s.state, h) + drafter_size(s.state);
-    Writer out(size + kept.size() * (sizeof(session::Mark) + rings_size(s.state)));
+    Writer out(size + kept.size() * (sizeof(session::SnapshotCounters) + rings_size(s.state)));
     auto put_tensor = [&](ggml_tensor* t, size_t bytes) { out.put_tensor(t, bytes); };
     out.put(s.tokens.data(), s.tokens.size());
-    for (const auto& each : kept) out.put(&each->mark.position, 1);
+    for (const auto& each : kept) out.put(&each->counters.position, 1);
     out.put(s.logits.data(), s.logits.size());
-    each_piece(s.state, h.mark.position, put_tensor);
+    each_piece(s.state, h.counters.position, put_tensor);
     each_drafter_piece(s.state, put_tensor);
     for (const auto& each : kept) {
-        out.put(&each->mark, 1);
+        out.put(&each->counters, 1);
         out.put(each->rings.data(), each->rings.size());
     }
     session::write_archive(path, h, out.body());
@@ -156,26 +156,26 @@ void Session::Impl::restore(const std::string& path, const session::Archive& arc
     const session::ArchiveHeader& h = archive.header;
     if (h.logits != 0) check_size(path, h.logits, static_cast<uint64_t>(vocab()), false);
     const bool continues = same_drafter(drafter.get(), h);
-    const uint64_t kept = h.checkpoints * (sizeof(session::Mark) + rings_size(state));
+    const uint64_t kept = h.checkpoints * (sizeof(session::SnapshotCounters) + rings_size(state));
     check_size(path, h.body, target_size(state, h) + (continues ? drafter_size(state) + kept : 0), !continues);
     Reader in(archive.body);
     auto take_tensor = [&](ggml_tensor* t, size_t bytes) { in.take_tensor(t, bytes); };
-    tokens.resize(h.mark.position);
+    tokens.resize(h.counters.position);
     logits.resize(h.logits);
     in.take(tokens.data(), tokens.size());
     std::vector<int64_t> positions(h.checkpoints);
     in.take(positions.data(), positions.size());
     in.take(logits.data(), logits.size());
-    each_piece(state, h.mark.position, take_tensor);
-    written_end = h.mark.written_end;
-    projected = features_from = h.mark.position;
+    each_piece(state, h.counters.position, take_tensor);
+    written_end = h.counters.written_end;
+    projected = features_from = h.counters.position;
     if (!continues) return;
     each_drafter_piece(state, take_tensor);
-    projected = h.mark.projected;
-    features_from = h.mark.features_from;
+    projected = h.counters.projected;
+    features_from = h.counters.features_from;
     for (uint64_t i = 0; i < h.checkpoints; i++) {
         auto checkpoint = std::make_shared<session::Checkpoint>();
-        in.take(&checkpoint->mark, 1);
+        in.take(&checkpoint->counters, 1);
         checkpoint->rings.resize(rings_size(state));
         in.take(checkpoint->rings.data(), checkpoint->rings.size());
         checkpoints.keep(std::move(checkpoint));
@@ -187,8 +187,8 @@ std::unique_ptr<Session> Session::load(std::shared_ptr<const Model> model, const
     const session::Archive archive = session::read_archive(path);
     const session::ArchiveHeader& h = archive.header;
     check(*model, path, h);
-    if (context && *context < h.mark.position) {
-        throw FormatError("'" + path + "' holds " + std::to_string(h.mark.position) +
+    if (context && *context < h.counters.position) {
+        throw FormatError("'" + path + "' holds " + std::to_string(h.counters.position) +
                           " positions, more than the context of " + std::to_string(*context));
     }
     const SessionOptions options{context.value_or(h.context), static_cast<ggml_type>(h.kv_type)};
@@ -200,12 +200,12 @@ std::unique_ptr<Session> Session::load(std::shared_ptr<const Model> model, const
 SavedSession read_saved_session(const std::string& path) {
     const session::Archive archive = session::read_beginning(path, [](const session::ArchiveHeader& h) {
         const bool possible =
-            h.mark.position >= 0 && static_cast<uint64_t>(h.mark.position) <= h.body && h.checkpoints <= h.body;
+            h.counters.position >= 0 && static_cast<uint64_t>(h.counters.position) <= h.body && h.checkpoints <= h.body;
         return possible ? beginning_size(h) : h.body + 1;
     });
     const session::ArchiveHeader& h = archive.header;
     SavedSession saved{h.model, h.drafter, h.context, {}, {}};
-    saved.tokens.resize(h.mark.position);
+    saved.tokens.resize(h.counters.position);
     saved.checkpoints.resize(h.checkpoints);
     Reader in(archive.body);
     in.take(saved.tokens.data(), saved.tokens.size());

@@ -29,8 +29,8 @@ DraftBlock read_block(const graph::Draft& d, session::Traffic& traffic) {
 
 void check(const Drafter* drafter, const DraftOptions& o) {
     if (!drafter) throw RequestError("this session has no drafter: open the engine with one");
-    if (o.shortlist < 0) {
-        throw RequestError("the shortlist is " + std::to_string(o.shortlist) +
+    if (o.draft_vocab < 0) {
+        throw RequestError("draft_vocab is " + std::to_string(o.draft_vocab) +
                            ", wanted a number of candidates, or 0 for the whole vocabulary");
     }
     if (o.sampler && !o.rng) throw RequestError("a sampled draft needs a random generator");
@@ -38,7 +38,7 @@ void check(const Drafter* drafter, const DraftOptions& o) {
 
 /// Whether the device's own kernels can draw it.
 bool chains(const session::DeviceKernels* device, const DraftOptions& o) {
-    if (!device || !device->steps().chain || o.shortlist) return false;
+    if (!device || !device->steps().chain || o.draft_vocab) return false;
     return !o.sampler || (o.sampler->policy().temperature_only() && !o.sampler->policy().greedy());
 }
 
@@ -51,12 +51,12 @@ DraftBlock Session::Impl::draft(int32_t anchor, const DraftOptions& options) {
     const drafter::Hyperparameters& hp = drafter->hyperparameters();
     const int64_t oldest = std::max(position() - hp.stages.window, features_from);
     const int64_t context = position() - std::clamp(projected, std::min(oldest, position()), position());
-    const int64_t shortlist = options.shortlist < vocab() ? options.shortlist : 0;
+    const int64_t draft_vocab = options.draft_vocab < vocab() ? options.draft_vocab : 0;
     const bool on_device = chains(device.get(), options);
     latest_draft = nullptr;
-    held.clear();
+    device_draft_tokens.clear();
     drafts_made++;
-    auto& plan = drafts.get({context, shortlist, options.sampler && !on_device, !on_device});
+    auto& plan = drafts.get({context, draft_vocab, options.sampler && !on_device, !on_device});
     graph::fill_draft_inputs(plan.built.in, hp, plan.shape, position(), features_from, anchor);
     proposal_draw = {};  // without an error that came together with a cancel
     if (options.sampler && !on_device) {
@@ -86,21 +86,21 @@ DraftBlock Session::Impl::chain_on_device(const graph::Draft& d, int32_t anchor,
     block.tokens = std::move(chained.tokens);
     block.confidence = std::move(chained.confidences);
     if (!options.sampler) return block;
-    held = block.tokens;
-    held_temperature = temperature;
-    block.held = drafts_made;
-    if (options.read_q) block.q = held_q(block.held);
+    device_draft_tokens = block.tokens;
+    device_draft_temperature = temperature;
+    block.device_draft = drafts_made;
+    if (options.read_q) block.q = device_q(block.device_draft);
     return block;
 }
 
-std::vector<float> Session::Impl::held_q(uint64_t draft) {
-    if (held.empty() || draft != drafts_made) {
+std::vector<float> Session::Impl::device_q(uint64_t draft) {
+    if (device_draft_tokens.empty() || draft != drafts_made) {
         throw RequestError("q of draft " + std::to_string(draft) +
                            " is not on the device any more: ask for it before the next draft");
     }
     std::vector<float> q = read_all<float>(device->logits(), traffic);
     for (size_t i = 0; i < q.size(); i++) {
-        q[i] = std::exp(q[i] / held_temperature - log_sum[i / static_cast<size_t>(vocab())]);
+        q[i] = std::exp(q[i] / device_draft_temperature - log_sum[i / static_cast<size_t>(vocab())]);
     }
     return q;
 }
@@ -128,10 +128,10 @@ void Session::Impl::commit(int64_t rows) {
         const auto last = verified_logits.begin() + (rows - 1) * vocab();
         logits.assign(last, last + vocab());
     } else {
-        device->keep_row(verified_rows, rows - 1);
+        device->keep_frontier_row(verified_rows, rows - 1);
         logits.clear();
     }
-    row_kept = !verified_read;
+    row_on_device = !verified_read;
     verified.clear();
     keep_checkpoint_if_due();
 }
@@ -156,15 +156,15 @@ std::span<const float> Session::verify(std::span<const int32_t> tokens) {
     return std::span(impl_->verified_logits).first(tokens.size() * impl_->vocab());
 }
 
-void Session::verify_unread(std::span<const int32_t> tokens) {
+void Session::verify_on_device(std::span<const int32_t> tokens) {
     Busy busy(impl_->busy);
-    impl_->require_judge();
+    impl_->require_acceptance_kernels();
     impl_->verify(tokens, false);
 }
 
-std::vector<float> Session::held_q(uint64_t draft) {
+std::vector<float> Session::device_q(uint64_t draft) {
     Busy busy(impl_->busy);
-    return impl_->held_q(draft);
+    return impl_->device_q(draft);
 }
 
 std::map<std::string, std::string> Session::ops() const {

@@ -1,4 +1,4 @@
-#include "speculation/rows.h"
+#include "acceptance/rows.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "speculation/residual.h"
+#include "acceptance/residual.h"
 
 #include <algorithm>
 #include <array>

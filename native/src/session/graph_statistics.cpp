@@ -13,32 +13,32 @@ bool computes(const ggml_tensor* node) {
     return std::ranges::find(views, node->op) == std::end(views);
 }
 
-GraphFacts facts_of(ggml_backend_sched_t scheduler, ggml_cgraph* graph) {
-    GraphFacts facts{};
-    facts.splits = ggml_backend_sched_get_n_splits(scheduler);
+GraphStatistics statistics_of(ggml_backend_sched_t scheduler, ggml_cgraph* graph) {
+    GraphStatistics statistics{};
+    statistics.splits = ggml_backend_sched_get_n_splits(scheduler);
     for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
         ggml_tensor* node = ggml_graph_node(graph, i);
-        facts.addresses = facts.addresses * 31 + reinterpret_cast<uintptr_t>(node->data);
+        statistics.addresses = statistics.addresses * 31 + reinterpret_cast<uintptr_t>(node->data);
         if (!computes(node)) continue;
-        facts.nodes++;
+        statistics.nodes++;
         ggml_backend_dev_t device = ggml_backend_get_device(ggml_backend_sched_get_tensor_backend(scheduler, node));
-        facts.devices[backend::name_of(device)]++;
-        if (device == backend::cpu_device()) facts.cpu_ops[ggml_op_name(node->op)]++;
+        statistics.devices[backend::name_of(device)]++;
+        if (device == backend::cpu_device()) statistics.cpu_ops[ggml_op_name(node->op)]++;
     }
-    if (facts.devices.size() == 1) facts.cpu_ops.clear();
+    if (statistics.devices.size() == 1) statistics.cpu_ops.clear();
     for (int i = 0; i < ggml_backend_sched_get_n_backends(scheduler); i++) {
-        facts.bytes += ggml_backend_sched_get_buffer_size(scheduler, ggml_backend_sched_get_backend(scheduler, i));
+        statistics.bytes += ggml_backend_sched_get_buffer_size(scheduler, ggml_backend_sched_get_backend(scheduler, i));
     }
-    return facts;
+    return statistics;
 }
 
 }  // namespace
 
-std::vector<GraphFacts> Session::graphs() const {
+std::vector<GraphStatistics> Session::graphs() const {
     Busy busy(impl_->busy);
-    std::vector<GraphFacts> all;
+    std::vector<GraphStatistics> all;
     const auto add = [&](const char* kind, int64_t rows, const auto& plan) {
-        all.push_back(facts_of(plan.scheduler.get(), plan.built.graph));
+        all.push_back(statistics_of(plan.scheduler.get(), plan.built.graph));
         all.back().kind = kind;
         all.back().rows = rows;
     };

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <string>
 
+#include "acceptance/rows.h"
+#include "acceptance/rules.h"
 #include "ds4/errors.h"
-#include "speculation/rows.h"
-#include "speculation/rules.h"
 
 namespace ds4 {
 
@@ -42,8 +42,8 @@ void check_q(const Proposals& proposals, size_t vocab) {
 
 }  // namespace
 
-Verdict accept(Acceptance rule, Sampler& sampler, std::span<const float> logits, const Proposals& proposals,
-               std::span<const int32_t> history, Rng& rng) {
+AcceptResult accept(Acceptance rule, Sampler& sampler, std::span<const float> logits, const Proposals& proposals,
+                    std::span<const int32_t> history, Rng& rng) {
     const size_t k = proposals.tokens.size();
     const size_t vocab = checked_vocab(logits.size(), k);
     require_in_vocabulary(proposals.tokens, vocab, "proposals");

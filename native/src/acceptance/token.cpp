@@ -1,9 +1,9 @@
-#include "speculation/residual.h"
-#include "speculation/rules.h"
+#include "acceptance/residual.h"
+#include "acceptance/rules.h"
 
 namespace ds4::speculation {
 
-Verdict by_token(TargetRows& rows, const Proposals& proposals, Rng& rng) {
+AcceptResult by_token(TargetRows& rows, const Proposals& proposals, Rng& rng) {
     const size_t k = proposals.tokens.size();
     for (size_t i = 0; i < k; ++i) {
         const auto p = rows.distribution(i);

@@ -1,8 +1,8 @@
-#include "speculation/rules.h"
+#include "acceptance/rules.h"
 
 namespace ds4::speculation {
 
-Verdict by_match(TargetRows& rows, const Proposals& proposals, Rng& rng) {
+AcceptResult by_match(TargetRows& rows, const Proposals& proposals, Rng& rng) {
     size_t accepted = 0;
     int32_t token = rows.sample(0, rng);
     while (accepted < proposals.tokens.size() && token == proposals.tokens[accepted]) {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "ds4/acceptance.h"
 #include "ds4/sampling.h"
-#include "ds4/speculation.h"
 
 namespace ds4::speculation {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "speculation/rows.h"
+#include "acceptance/rows.h"
 
 namespace ds4::speculation {
 

@@ -1,4 +1,4 @@
-#include "session/pretend.h"
+#include "session/dummy_buffers.h"
 
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace ds4::session {
 
-ggml_backend_buffer_ptr pretend(ggml_context* ctx) {
+ggml_backend_buffer_ptr dummy_buffer(ggml_context* ctx) {
     constexpr size_t kAlign = 64;
     char* base = reinterpret_cast<char*>(uintptr_t{1} << 40);
     size_t at = 0;

@@ -1,4 +1,4 @@
-#include "ds4/speculation.h"
+#include "ds4/acceptance.h"
 
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
@@ -31,9 +31,9 @@ void require_shape(const py::array& array, py::ssize_t rows, py::ssize_t width, 
                        std::to_string(width) + "]");
 }
 
-std::pair<int32_t, int32_t> judge(const std::string& rule, Sampler& sampler, const py::array& logits,
-                                  const py::array& tokens, const py::array& q, const std::optional<py::array>& ids,
-                                  const py::array& history, Rng& rng) {
+std::pair<int32_t, int32_t> accept_rows(const std::string& rule, Sampler& sampler, const py::array& logits,
+                                        const py::array& tokens, const py::array& q,
+                                        const std::optional<py::array>& ids, const py::array& history, Rng& rng) {
     const auto rows = view_of<float>(logits, 2, "accept: logits");
     Proposals proposals{.tokens = view_of<int32_t>(tokens, 1, "accept: proposals"),
                         .q = view_of<float>(q, 2, "accept: probabilities of q"),
@@ -47,20 +47,20 @@ std::pair<int32_t, int32_t> judge(const std::string& rule, Sampler& sampler, con
     const auto seen = view_of<int32_t>(history, 1, "accept: history");
     const Acceptance by = rule_of(rule);
     py::gil_scoped_release release;
-    const Verdict verdict = accept(by, sampler, rows, proposals, seen, rng);
-    return {verdict.accepted, verdict.token};
+    const AcceptResult found = accept(by, sampler, rows, proposals, seen, rng);
+    return {found.accepted, found.token};
 }
 
 }  // namespace
 
-void register_speculation(py::module_& m) {
-    m.def(
-        "accept", &judge, py::arg("rule"), py::arg("sampler"), py::arg("logits"), py::arg("tokens"), py::arg("q"),
-        py::arg("ids"), py::arg("history"), py::arg("rng"),
-        "How many of the k proposals stand, and the token after them. The rule is \"token\", \"match\" or \"block\";\n"
-        "float32 logits [k + 1, vocab], int32 tokens [k], float32 q [k, vocab], or [k, width] with int32 ids\n"
-        "[k, width]; int32 history up to and including the anchor. Raises RequestError for what does not fit,\n"
-        "BackendError for NaN logits.");
+void register_acceptance(py::module_& m) {
+    m.def("accept", &accept_rows, py::arg("rule"), py::arg("sampler"), py::arg("logits"), py::arg("tokens"),
+          py::arg("q"), py::arg("ids"), py::arg("history"), py::arg("rng"),
+          "How many of the k proposals are accepted, and the token after them. The rule is \"token\", \"match\" or "
+          "\"block\";\n"
+          "float32 logits [k + 1, vocab], int32 tokens [k], float32 q [k, vocab], or [k, width] with int32 ids\n"
+          "[k, width]; int32 history up to and including the anchor. Raises RequestError for what does not fit,\n"
+          "BackendError for NaN logits.");
 }
 
 }  // namespace ds4::bindings
