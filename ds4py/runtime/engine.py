@@ -30,7 +30,6 @@ from ds4py.prefix_cache import (
     prepared,
 )
 from ds4py.runtime.backend_status import unproven_note
-from ds4py.runtime.rpc_turns import taking_turns, turn
 from ds4py.runtime.session import Session, token_ids
 from ds4py.speculative import DrafterInfo
 from ds4py.speculative.cost_store import CostStore
@@ -122,24 +121,23 @@ class Engine(StaysInProcess):
             min(context or DEFAULT_CONTEXT, trained),
         )
         target_share = _target_share(*files)
-        with turn(os.environ.get("DS4_DEVICE", device) if device == "auto" else device):
-            plan = find_plan(measure_files(*files, repack=repack), wanted, layers)
-            self._model: _native.Model | None = _native.Model.load(
-                self.path,
-                device=plan.wanted.device,
-                split=list(plan.wanted.split),
-                cpu_moe=plan.wanted.cpu_moe,
-                threads=threads,
-                repack=repack,
-                reserve=plan.host_reserve,
-                progress=_part(progress, 0.0, target_share),
-            )
-            self._drafter: _native.Drafter | None = None
-            self.drafter: DrafterInfo | None = None
-            if drafter is not None:
-                drafter = os.fspath(drafter)
-                self._drafter = _native.Drafter.load(drafter, self._model, progress=_part(progress, target_share, 1.0))
-                self.drafter = DrafterInfo.of(drafter, self._drafter)
+        plan = find_plan(measure_files(*files, repack=repack), wanted, layers)
+        self._model: _native.Model | None = _native.Model.load(
+            self.path,
+            device=plan.wanted.device,
+            split=list(plan.wanted.split),
+            cpu_moe=plan.wanted.cpu_moe,
+            threads=threads,
+            repack=repack,
+            reserve=plan.host_reserve,
+            progress=_part(progress, 0.0, target_share),
+        )
+        self._drafter: _native.Drafter | None = None
+        self.drafter: DrafterInfo | None = None
+        if drafter is not None:
+            drafter = os.fspath(drafter)
+            self._drafter = _native.Drafter.load(drafter, self._model, progress=_part(progress, target_share, 1.0))
+            self.drafter = DrafterInfo.of(drafter, self._drafter)
         elsewhere = shared_memory_note(files[0].paths, files[0].file_bytes)
         self.notes: tuple[str, ...] = plan.notes + ((elsewhere,) if elsewhere else ())
         self.hyperparameters = self._model.hyperparameters
@@ -198,9 +196,7 @@ class Engine(StaysInProcess):
         """
         positions = self.default_context if context is None else context
         used, info = (self._drafter, self.drafter) if drafter else (None, None)
-        with turn(self.device):
-            native = _native.Session(self._live(), context=positions, kv_dtype=kv_dtype, drafter=used)
-        native = taking_turns(native, self.device)
+        native = _native.Session(self._live(), context=positions, kv_dtype=kv_dtype, drafter=used)
         return Session(native, self.tokenizer, info, self.costs, self)
 
     def load_session(self, path: str | os.PathLike[str], *, context: int | None = None) -> Session:
@@ -208,9 +204,7 @@ class Engine(StaysInProcess):
 
         Raises FormatError when the file is damaged, of another model, or longer than the context.
         """
-        with turn(self.device):
-            native = _native.Session.load(self._live(), os.fspath(path), drafter=self._drafter, context=context)
-        native = taking_turns(native, self.device)
+        native = _native.Session.load(self._live(), os.fspath(path), drafter=self._drafter, context=context)
         return Session(native, self.tokenizer, self.drafter, self.costs, self)
 
     def chat(
@@ -273,8 +267,7 @@ class Engine(StaysInProcess):
             self._pool.close()
             self._pool = None
         self._keep_costs()
-        with turn(self.device):
-            self._model = self._drafter = None
+        self._model = self._drafter = None
 
     def _identity(self, repack: bool) -> dict[str, str | int]:
         """Of model, drafter, device and build."""

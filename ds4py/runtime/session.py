@@ -20,7 +20,6 @@ from ds4py.generation.stats import Stats
 from ds4py.generation.stopping import StopStrings
 from ds4py.grammar import Constraint
 from ds4py.runtime.exclusive import Exclusive
-from ds4py.runtime.rpc_turns import bare
 from ds4py.sampling.policy import Sampling
 from ds4py.speculative import (
     Choice,
@@ -278,7 +277,7 @@ class Session(StaysInProcess):
         """
         self.rewinds += 1
         self._anchors = {}
-        self._live.copy_from(bare(source._live), position, progress)
+        self._live.copy_from(source._live, position, progress)
 
     def save(self, path: str | os.PathLike[str], *, checkpoints: Sequence[int] = ()) -> None:
         """Writes the state to a file; `Engine.load_session` continues from it.

@@ -52,7 +52,8 @@ void register_drafter(py::module_& m) {
     m.def("read_drafter", &read, py::arg("file"), py::arg("target") = std::nullopt,
           "Checks a drafter's file without loading it. Raises FormatError, or PairError with everything that does not\n"
           "fit the target; without a target, numbers that the file leaves to it are 0.");
-    py::class_<D, std::shared_ptr<D>>(m, "Drafter", "A loaded DSpark drafter, checked against its target.")
+    py::class_<D, std::shared_ptr<D>>(m, "Drafter", "A loaded DSpark drafter, checked against its target.",
+                                      py::release_gil_before_calling_cpp_dtor())
         .def_static("load", &load, py::arg("path"), py::arg("target"), py::kw_only(), py::arg("progress") = nullptr,
                     "Maps and checks a drafter and puts its weights on the target's device. Raises FormatError, or\n"
                     "PairError with everything that does not fit. progress(fraction) may be None.")

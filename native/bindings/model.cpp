@@ -60,7 +60,8 @@ ggml_type kv_type(const std::string& name) {
 }
 
 void register_model(py::module_& m) {
-    py::class_<Model, std::shared_ptr<Model>>(m, "Model", "A loaded target; shared by its sessions.")
+    py::class_<Model, std::shared_ptr<Model>>(m, "Model", "A loaded target; shared by its sessions.",
+                                              py::release_gil_before_calling_cpp_dtor())
         .def_static(
             "load", &load, py::arg("path"), py::kw_only(), py::arg("device") = "auto",
             py::arg("split") = std::vector<int64_t>(), py::arg("cpu_moe") = 0, py::arg("threads") = py::none(),

@@ -66,8 +66,13 @@ std::unique_ptr<Session> interruptible(std::unique_ptr<Session> session) {
 
 std::unique_ptr<Session> open(std::shared_ptr<Model> model, int64_t context, const std::string& kv_dtype,
                               std::shared_ptr<Drafter> drafter) {
-    return interruptible(
-        std::make_unique<Session>(std::move(model), SessionOptions{context, kv_type(kv_dtype)}, std::move(drafter)));
+    const SessionOptions options{context, kv_type(kv_dtype)};
+    std::unique_ptr<Session> session;
+    {
+        const py::gil_scoped_release release;
+        session = std::make_unique<Session>(std::move(model), options, std::move(drafter));
+    }
+    return interruptible(std::move(session));
 }
 
 py::array_t<float> evaluate(Session& s, const Tokens& tokens, const Progress& progress) {
@@ -127,7 +132,8 @@ py::dict traffic(const Session& s) {
 }
 
 py::dict draft_trace(const Session& s) {
-    const DraftTrace trace = s.draft_trace();
+    DraftTrace trace;
+    run([&] { trace = s.draft_trace(); });
     const auto rows = static_cast<size_t>(s.drafter()->hyperparameters().block);
     py::dict out;
     out["hidden"] = table(trace.hidden, rows);
@@ -189,7 +195,8 @@ void register_session(py::module_& m) {
         .def_readonly("seconds", &NodeTime::seconds, "0 for a view.")
         .def_readonly("experts", &NodeTime::experts,
                       "Of a node that reads experts: how many; 0 where it does not choose among them.");
-    py::class_<Session>(m, "Session", "The native state of one conversation.")
+    py::class_<Session>(m, "Session", "The native state of one conversation.",
+                        py::release_gil_before_calling_cpp_dtor())
         .def(py::init(&open), py::arg("model"), py::kw_only(), py::arg("context"), py::arg("kv_dtype") = "f16",
              py::arg("drafter") = nullptr)
         .def_property_readonly("context", &Session::context)
@@ -267,7 +274,9 @@ void register_session(py::module_& m) {
             "traffic", &traffic,
             "Bytes between host and device so far: {to_device, to_host}. What the scheduler copies for nodes that the\n"
             "device cannot compute is not among them.")
-        .def("commit", &Session::commit, py::arg("rows"), "Puts the first `rows` verified rows into the state.")
+        .def(
+            "commit", [](Session& s, int64_t rows) { run([&] { s.commit(rows); }); }, py::arg("rows"),
+            "Puts the first `rows` verified rows into the state.")
         .def(
             "node_times",
             [](Session& s, const Tokens& tokens) {
@@ -302,8 +311,7 @@ void register_session(py::module_& m) {
         .def(
             "save",
             [](Session& s, const std::string& path, const std::vector<int64_t>& checkpoints) {
-                py::gil_scoped_release release;
-                s.save(path, checkpoints);
+                run([&] { s.save(path, checkpoints); });
             },
             py::arg("path"), py::kw_only(), py::arg("checkpoints") = std::vector<int64_t>{})
         .def_static(

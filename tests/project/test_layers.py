@@ -19,7 +19,7 @@ KNOWS = {  # folders of native/src beside one's own
     "acceptance": {"sampling"},
     "ops": set(),
     "model": {"gguf"},
-    "drafter": {"gguf", "machine", "model", "weights"},
+    "drafter": {"backend", "gguf", "machine", "model", "weights"},
     "state": {"drafter", "model"},
     "graph": {"drafter", "model", "ops", "state", "weights"},
     "session": {"backend", "drafter", "graph", "machine", "model", "ops", "state", "weights"},

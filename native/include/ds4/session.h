@@ -197,8 +197,9 @@ class Session {
     /// Asked every few milliseconds of a long call; true stops it like cancel().
     void set_interrupt(std::function<bool()> interrupt);
 
-   private:
     struct Impl;
+
+   private:
     std::unique_ptr<Impl> impl_;
 };
 

@@ -1,5 +1,6 @@
 #include "backend/device_list.h"
 
+#include "backend/connection_locks.h"
 #include "ggml-backend.h"
 
 namespace ds4::backend {
@@ -21,6 +22,7 @@ const char* kind_of(enum ggml_backend_dev_type type) {
 }
 
 DeviceFacts facts_of(ggml_backend_dev_t device) {
+    const auto held = ConnectionLocks(std::span(&device, 1)).hold();
     ggml_backend_dev_props props;
     ggml_backend_dev_get_props(device, &props);
     return {props.name,

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "backend/connection_locks.h"
 #include "backend/rpc_greeting.h"
 #include "ds4/errors.h"
 #include "ggml-rpc.h"
@@ -63,6 +64,7 @@ bool is_remote(const std::string& name) { return name.starts_with(kPrefix); }
 ggml_backend_dev_t remote_device(const std::string& name) {
     const Endpoint endpoint = parse(name.substr(kPrefix.size()));
     const auto add = rpc_function<decltype(&ggml_backend_rpc_add_server)>("ggml_backend_rpc_add_server");
+    const auto held = ConnectionLocks(endpoint.name).hold();
     require_server(endpoint);
     ggml_backend_reg_t server = add(endpoint.name.c_str());
     if (!server || ggml_backend_reg_dev_count(server) == 0) {

@@ -16,7 +16,8 @@ bool is_remote(const std::string& name);
 ggml_backend_dev_t remote_device(const std::string& name);
 
 /// Keeps the connection to a remote device open, on which its server answers nobody else. Whoever has memory there is
-/// to hold it, so that the server is not greeted on a second connection. Null for a device of this machine.
+/// to hold it, so that the server is not greeted on a second connection. Null for a device of this machine. Called, and
+/// let go of, with the device's lock (connection_locks.h) held.
 std::shared_ptr<void> keep_connected(ggml_backend_dev_t device);
 
 /// HOST:PORT of an RPC device; empty for any other.

@@ -1,5 +1,6 @@
 #include "ds4/drafter.h"
 
+#include "backend/connection_locks.h"
 #include "drafter/description.h"
 #include "machine/numa.h"
 #include "weights/fingerprint.h"
@@ -8,6 +9,7 @@
 namespace ds4 {
 
 struct Drafter::Loaded {
+    backend::ConnectionLocks locks;
     std::vector<std::shared_ptr<void>> connections;  // to remote devices; outlive what lies there
     std::shared_ptr<const gguf::File> file;          // null for one without data
     drafter::Description description;
@@ -15,12 +17,18 @@ struct Drafter::Loaded {
 };
 
 Drafter::Drafter(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
-Drafter::~Drafter() = default;
+Drafter::~Drafter() {
+    const auto held = loaded_->locks.hold();
+    loaded_.reset();
+}
 
 std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Model& target,
                                              const LoadProgress& progress) {
-    auto loaded = std::make_unique<Loaded>();
+    const std::shared_ptr<Drafter> drafter(new Drafter(std::make_unique<Loaded>()));
+    Loaded* loaded = drafter->loaded_.get();
     loaded->file = gguf::File::open(path);
+    loaded->locks = backend::ConnectionLocks(target.device_map().devices);
+    const auto held = loaded->locks.hold();
     loaded->connections = target.connections();
     loaded->description = drafter::describe(*loaded->file, &target.hyperparameters());
     std::vector<weights::Packable> packable;
@@ -31,7 +39,7 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
     loaded->memory = weights::load_weights(
         loaded->description.ctx.get(), *loaded->file, [&](const ggml_tensor*) { return target.device(); },
         target.threads(), packable, 0, progress);
-    return std::shared_ptr<const Drafter>(new Drafter(std::move(loaded)));
+    return drafter;
 }
 
 std::shared_ptr<const Drafter> Drafter::describe(const gguf::File& file, const model::Hyperparameters& target) {

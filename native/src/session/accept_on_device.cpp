@@ -47,7 +47,7 @@ bool Session::accepts_on_device() const { return impl_->device && impl_->device-
 bool Session::drafts_on_device() const { return impl_->device && impl_->device->steps().chain; }
 
 AcceptResult Session::accept(const DeviceAcceptOptions& how) {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     return impl_->accept(how);
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "backend/connection_locks.h"
 #include "backend/device.h"
 #include "drafter/description.h"
 #include "ds4/memory.h"
@@ -184,6 +185,7 @@ std::vector<DeviceMemory> memory_by_device(const gguf::File& target, const gguf:
     weights::assign_devices(pair.weights, {options.device, options.split, options.cpu_moe},
                             options.repack && weights::own_kernels());
     const weights::DeviceMap& device_map = pair.weights.device_map;
+    const auto held = backend::ConnectionLocks(device_map.devices).hold();
     std::vector<DeviceMemory> out(device_map.devices.size());
     add_weights(out, pair);
     add_state(out, pair, context, kv_type);

@@ -34,6 +34,7 @@ state::Homes homes(const Model& model, const std::vector<ggml_backend_ptr>& back
 
 Session::Impl::Impl(std::shared_ptr<const Model> m, const SessionOptions& o, std::shared_ptr<const Drafter> d)
     : model(std::move(m)),
+      connections(model->device_map().devices),
       drafter(std::move(d)),
       options(checked(*model, o)),
       backends(model->open_backends()),

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "backend/connection_locks.h"
 #include "backend/workers.h"
 #include "drafter/hyperparameters.h"
 #include "drafter/weights.h"
@@ -22,6 +23,7 @@ struct Session::Impl {
     Impl(std::shared_ptr<const Model> model, const SessionOptions& options, std::shared_ptr<const Drafter> drafter);
 
     std::shared_ptr<const Model> model;
+    backend::ConnectionLocks connections;
     std::shared_ptr<const Drafter> drafter;
     SessionOptions options;
     std::vector<ggml_backend_ptr> backends;
@@ -119,6 +121,17 @@ class Busy {
 
    private:
     std::atomic<bool>& flag_;
+};
+
+/// A call that may speak to the devices: its session is busy, and their connections are its own, for which it waits.
+/// Throws RequestError, and Cancelled from the wait.
+class DeviceCall {
+   public:
+    explicit DeviceCall(Session::Impl& s) : busy_(s.busy), held_(s.connections.hold([&s] { s.throw_if_stopped(); })) {}
+
+   private:
+    Busy busy_;
+    backend::ConnectionLocks::Held held_;
 };
 
 }  // namespace ds4

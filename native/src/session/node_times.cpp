@@ -62,7 +62,7 @@ void NodeWatch::end(const ggml_tensor* node) {
 }  // namespace session
 
 std::vector<NodeTime> Session::node_times(std::span<const int32_t> tokens) {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     Impl& s = *impl_;
     s.check_tokens(tokens);
     if (tokens.size() > state::kMaxRows) {

@@ -124,7 +124,7 @@ void check_size(const std::string& path, uint64_t found, uint64_t wanted, bool m
 }  // namespace
 
 void Session::save(const std::string& path, std::span<const int64_t> checkpoints) {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     Impl& s = *impl_;
     if (s.row_on_device) s.ensure_logits();
     const auto kept = chosen(s.checkpoints, checkpoints);
@@ -193,6 +193,7 @@ std::unique_ptr<Session> Session::load(std::shared_ptr<const Model> model, const
     }
     const SessionOptions options{context.value_or(h.context), static_cast<ggml_type>(h.kv_type)};
     auto session = std::make_unique<Session>(model, options, std::move(drafter));
+    const DeviceCall call(*session->impl_);
     session->impl_->restore(path, archive);
     return session;
 }

@@ -7,9 +7,15 @@
 namespace ds4 {
 
 Session::Session(std::shared_ptr<const Model> model, const SessionOptions& options,
-                 std::shared_ptr<const Drafter> drafter)
-    : impl_(std::make_unique<Impl>(std::move(model), options, std::move(drafter))) {}
-Session::~Session() = default;
+                 std::shared_ptr<const Drafter> drafter) {
+    const auto held = backend::ConnectionLocks(model->device_map().devices).hold();
+    impl_ = std::make_unique<Impl>(std::move(model), options, std::move(drafter));
+}
+
+Session::~Session() {
+    const auto held = impl_->connections.hold();
+    impl_.reset();
+}
 
 const Model& Session::model() const { return *impl_->model; }
 int64_t Session::context() const { return impl_->options.context; }
@@ -22,14 +28,14 @@ std::vector<int32_t> Session::tokens() const {
 
 void Session::prefill(std::span<const int32_t> tokens, const StepProgress& progress,
                       std::span<const int64_t> checkpoints) {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     impl_->check_tokens(tokens);
     if (!std::ranges::is_sorted(checkpoints)) throw RequestError("checkpoints: the positions are not ascending");
     impl_->extend(tokens, nullptr, progress, checkpoints);
 }
 
 void Session::evaluate(std::span<const int32_t> tokens, std::span<float> out, const StepProgress& progress) {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     impl_->check_tokens(tokens);
     if (static_cast<int64_t>(out.size()) != static_cast<int64_t>(tokens.size()) * impl_->vocab()) {
         throw RequestError("the output of evaluate holds " + std::to_string(out.size()) + " numbers, wanted " +
@@ -39,19 +45,19 @@ void Session::evaluate(std::span<const int32_t> tokens, std::span<float> out, co
 }
 
 std::span<const float> Session::logits() {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     impl_->ensure_logits();
     return impl_->logits;
 }
 
 int32_t Session::sample(Sampler& sampler, Rng& rng) {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     impl_->ensure_logits();
     return sampler.sample(impl_->logits, impl_->tokens, rng);
 }
 
 void Session::rewind(int64_t position, const StepProgress& progress) {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     impl_->rewind(position, progress);
 }
 
@@ -66,7 +72,8 @@ std::vector<int64_t> Session::checkpoints() const {
 }
 
 void Session::copy_from(const Session& source, int64_t position, const StepProgress& progress) {
-    Busy busy(impl_->busy), source_busy(source.impl_->busy);
+    const DeviceCall call(*impl_);
+    Busy source_busy(source.impl_->busy);
     impl_->copy_from(*source.impl_, position, progress);
 }
 

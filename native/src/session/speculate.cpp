@@ -139,31 +139,31 @@ void Session::Impl::commit(int64_t rows) {
 const Drafter* Session::drafter() const { return impl_->drafter.get(); }
 
 DraftBlock Session::draft(int32_t anchor, const DraftOptions& options) {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     return impl_->draft(anchor, options);
 }
 
 DraftTrace Session::draft_trace() const {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     if (!impl_->latest_draft) throw RequestError("nothing has been drafted yet");
     session::Traffic& traffic = impl_->traffic;
     return {read_all<float>(impl_->latest_draft->hidden, traffic), read_all<float>(impl_->latest_draft->base, traffic)};
 }
 
 std::span<const float> Session::verify(std::span<const int32_t> tokens) {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     impl_->verify(tokens, true);
     return std::span(impl_->verified_logits).first(tokens.size() * impl_->vocab());
 }
 
 void Session::verify_on_device(std::span<const int32_t> tokens) {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     impl_->require_acceptance_kernels();
     impl_->verify(tokens, false);
 }
 
 std::vector<float> Session::device_q(uint64_t draft) {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     return impl_->device_q(draft);
 }
 
@@ -179,7 +179,7 @@ std::map<std::string, std::string> Session::ops() const {
 TrafficCount Session::traffic() const { return {impl_->traffic.to_device, impl_->traffic.to_host}; }
 
 void Session::commit(int64_t rows) {
-    Busy busy(impl_->busy);
+    const DeviceCall call(*impl_);
     impl_->commit(rows);
 }
 

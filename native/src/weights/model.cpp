@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "backend/connection_locks.h"
 #include "backend/device.h"
 #include "backend/remote.h"
 #include "backend/workers.h"
@@ -36,6 +37,8 @@ struct Model::Loaded {
     bool spread_over_nodes = false;
 
     void read(const std::string& path, const ModelOptions& options);
+    /// Held while it speaks to its devices; none before it is known where it lies.
+    backend::ConnectionLocks locks() const { return backend::ConnectionLocks(weights.device_map.devices); }
     void load_weights(const ModelOptions& options, const LoadProgress& progress);
 };
 
@@ -49,12 +52,14 @@ void Model::Loaded::read(const std::string& path, const ModelOptions& options) {
                             options.repack && weights::own_kernels());
     // Only ds4's kernels give the same bits with any number of threads.
     if (!options.threads && weights.device_map.own_kernels) load = std::make_unique<machine::Load>(topology);
+    const auto held = locks().hold();
     for (ggml_backend_dev_t device : weights.device_map.devices) {
         connections.push_back(backend::keep_connected(device));
     }
 }
 
 void Model::Loaded::load_weights(const ModelOptions& options, const LoadProgress& progress) {
+    const auto held = locks().hold();
     const machine::Interleaving interleaving(topology);
     const auto device_of = [&](const ggml_tensor* t) {
         return weights.device_map.devices[weights::device_index_of(weights, t)];
@@ -69,18 +74,22 @@ void Model::Loaded::load_weights(const ModelOptions& options, const LoadProgress
 }
 
 Model::Model(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
-Model::~Model() = default;
+Model::~Model() {
+    const auto held = loaded_->locks().hold();
+    loaded_.reset();
+}
 
 std::shared_ptr<const Model> Model::load(const std::string& path, const ModelOptions& options,
                                          const LoadProgress& progress) {
     const int threads = options.threads.value_or(1);
     if (threads < 1) throw RequestError("threads is " + std::to_string(threads) + ", wanted at least 1");
-    auto loaded = std::make_unique<Loaded>();
+    const std::shared_ptr<Model> model(new Model(std::make_unique<Loaded>()));  // ends as a whole one where this throws
+    Loaded* loaded = model->loaded_.get();
     loaded->topology = machine::read_topology(machine::allowed_cpus());
     loaded->threads = options.threads.value_or(machine::default_threads(loaded->topology));
     loaded->read(path, options);
     loaded->load_weights(options, progress);
-    return std::shared_ptr<const Model>(new Model(std::move(loaded)));
+    return model;
 }
 
 const gguf::File& Model::file() const { return *loaded_->file; }
