@@ -1,6 +1,5 @@
 // Acceptance where the target's logits are: only two integers cross to the host.
 
-#include <algorithm>
 #include <array>
 
 #include "session/impl.h"
@@ -13,13 +12,9 @@ void Session::Impl::require_acceptance_kernels() const {
                        " has no kernels that accept proposals: read the rows, and accept()");
 }
 
-/// What the verified proposals were drawn in, checked.
-bool Session::Impl::drawn(const DeviceAcceptOptions& how) const {
+bool Session::Impl::drawn_on_device(const DeviceAcceptOptions& how) const {
     if (!how.device_draft) return false;
-    const auto proposals = std::span(verified).subspan(1);
-    const bool same = how.device_draft == drafts_made && proposals.size() <= device_draft_tokens.size() &&
-                      std::ranges::equal(proposals, std::span(device_draft_tokens).first(proposals.size()));
-    if (same && how.temperature == device_draft_temperature) return true;
+    if (device_draft.drew(how.device_draft, how.temperature, verified.proposals())) return true;
     throw RequestError("what was verified was not drawn in draft " + std::to_string(how.device_draft) +
                        " at temperature " + std::to_string(how.temperature) +
                        ": accept the latest draft's own proposals");
@@ -28,14 +23,14 @@ bool Session::Impl::drawn(const DeviceAcceptOptions& how) const {
 AcceptResult Session::Impl::accept(const DeviceAcceptOptions& how) {
     require_acceptance_kernels();
     throw_if_stopped();
-    if (verified.empty()) throw RequestError("nothing is verified at this frontier: verify proposals first");
+    if (!verified.size()) throw RequestError("nothing is verified at this frontier: verify proposals first");
     SamplingPolicy policy;
     policy.temperature = how.temperature;
     const bool greedy = policy.greedy();
     if (!greedy && !how.rng) throw RequestError("accepting at a temperature needs a random generator");
-    const bool by_q = !greedy && drawn(how);
+    const bool by_q = !greedy && drawn_on_device(how);
     const kernels::DrawKey key = greedy ? kernels::DrawKey{} : kernels::DrawKey{how.rng->seed(), how.rng->skip()};
-    device->accept(verified_rows, std::span(verified).subspan(1), by_q, greedy ? 0 : how.temperature, key);
+    device->accept(verified.logits(), verified.proposals(), by_q, greedy ? 0 : how.temperature, key);
     std::array<int32_t, 2> found;
     traffic.get(device->accept_result(), found.data());
     const auto [accepted, token] = found;

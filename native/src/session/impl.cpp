@@ -131,15 +131,13 @@ template <typename F>
 void Session::Impl::or_undo(F change) {
     const auto before = take_checkpoint();
     const std::vector<int32_t> tokens_before = tokens;
-    const std::vector<float> logits_before = logits;
-    const bool row_on_device_before = row_on_device;
+    const session::FrontierLogits logits_before = logits;
     checkpoints.keep(before);
     try {
         change();
     } catch (...) {
         tokens = tokens_before;
         logits = logits_before;
-        row_on_device = row_on_device_before;
         checkpoints.drop_after(position());
         restore(*before);
         throw;
@@ -183,7 +181,7 @@ void Session::Impl::extend(std::span<const int32_t> more, float* out, const Step
             if (progress) progress(done, total);
         }
         if (out) std::copy_n(out + (total - 1) * vocab(), vocab(), last.begin());
-        logits = std::move(last);
+        logits.set(std::move(last));
     };
     if (total > state::kMaxRows) return or_undo(run);
     try {
@@ -223,7 +221,6 @@ int64_t Session::Impl::resume_point(int64_t target) const {
 void Session::Impl::lower_frontier(int64_t target) {
     tokens.resize(target);
     logits.clear();
-    row_on_device = false;
     // The window before `target` reaches further back than what the latest draft projected.
     if (target < projected) projected = 0;
     features_from = std::min(features_from, target);
@@ -231,10 +228,11 @@ void Session::Impl::lower_frontier(int64_t target) {
 }
 
 void Session::Impl::ensure_logits() {
-    if (!logits.empty()) return;
-    if (row_on_device) {
-        logits.resize(vocab());
-        return traffic.get(device->frontier_row(), logits.data());
+    if (logits.on_host()) return;
+    if (logits.on_device()) {
+        std::vector<float> row(vocab());
+        traffic.get(device->frontier_row(), row.data());
+        return logits.set(std::move(row));
     }
     if (tokens.empty()) throw RequestError("nothing has been evaluated yet: prefill a prompt first");
     const int32_t last = tokens.back();

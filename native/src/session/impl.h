@@ -11,10 +11,13 @@
 #include "graph/draft.h"
 #include "session/archive.h"
 #include "session/checkpoint.h"
+#include "session/device_draft.h"
 #include "session/device_kernels.h"
+#include "session/frontier_logits.h"
 #include "session/graph_cache.h"
 #include "session/segments.h"
 #include "session/traffic.h"
+#include "session/verified_rows.h"
 #include "weights/weights.h"
 
 namespace ds4 {
@@ -38,20 +41,12 @@ struct Session::Impl {
 
     std::vector<int32_t> tokens;  // its size is the frontier
     int64_t written_end = 0;      // one past the highest position ever written to the rings
-    std::vector<float> logits;    // of the frontier; empty when not read, or not known
-    bool row_on_device = false;   // whether those that are not read are on the device
-
-    std::vector<int32_t> verified;               // rows of the latest verify, until something else happens
-    const ggml_tensor* verified_rows = nullptr;  // their logits [vocab, rows], where they were computed
-    bool verified_read = false;                  // and whether they are here, too
-    std::vector<float> verified_logits;          // [kMaxRows, vocab], allocated once
-    int64_t projected = 0;                       // positions below it are in the drafter's context rings
-    int64_t features_from = 0;                   // positions below it have no features
+    session::FrontierLogits logits;
+    session::VerifiedRows verified;
+    session::DeviceDraft device_draft;
+    int64_t projected = 0;      // positions below it are in the drafter's context rings
+    int64_t features_from = 0;  // positions below it have no features
     const graph::Draft* latest_draft = nullptr;
-    uint64_t drafts_made = 0;
-    std::vector<int32_t> device_draft_tokens;  // the latest draft's tokens, where q is still on the device
-    float device_draft_temperature = 0;        // at which they were drawn
-    std::vector<float> log_sum;                // of each position's logits at that temperature
 
     std::atomic<bool> busy{false}, cancelled{false};
     std::function<bool()> interrupt;
@@ -83,7 +78,8 @@ struct Session::Impl {
     DraftBlock chain_on_device(const graph::Draft& draft, int32_t anchor, const DraftOptions& options);
     std::vector<float> device_q(uint64_t draft);
     void require_acceptance_kernels() const;
-    bool drawn(const DeviceAcceptOptions& how) const;
+    /// Whether the verified proposals were drawn on the device, as `how` says. Throws RequestError where they were not.
+    bool drawn_on_device(const DeviceAcceptOptions& how) const;
     AcceptResult accept(const DeviceAcceptOptions& how);
 
     /// Runs a graph; `what` names it in an error.

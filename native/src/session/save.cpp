@@ -126,7 +126,7 @@ void check_size(const std::string& path, uint64_t found, uint64_t wanted, bool m
 void Session::save(const std::string& path, std::span<const int64_t> checkpoints) {
     const DeviceCall call(*impl_);
     Impl& s = *impl_;
-    if (s.row_on_device) s.ensure_logits();
+    if (s.logits.on_device()) s.ensure_logits();
     const auto kept = chosen(s.checkpoints, checkpoints);
     session::ArchiveHeader h{};
     h.kv_type = s.options.kv_type;
@@ -134,14 +134,14 @@ void Session::save(const std::string& path, std::span<const int64_t> checkpoints
     h.drafter = s.drafter ? s.drafter->fingerprint() : 0;
     h.context = s.options.context;
     h.counters = s.counters();
-    h.logits = s.logits.size();
+    h.logits = s.logits.host().size();
     h.checkpoints = kept.size();
     const uint64_t size = target_size(s.state, h) + drafter_size(s.state);
     Writer out(size + kept.size() * (sizeof(session::SnapshotCounters) + rings_size(s.state)));
     auto put_tensor = [&](ggml_tensor* t, size_t bytes) { out.put_tensor(t, bytes); };
     out.put(s.tokens.data(), s.tokens.size());
     for (const auto& each : kept) out.put(&each->counters.position, 1);
-    out.put(s.logits.data(), s.logits.size());
+    out.put(s.logits.host().data(), s.logits.host().size());
     each_piece(s.state, h.counters.position, put_tensor);
     each_drafter_piece(s.state, put_tensor);
     for (const auto& each : kept) {
@@ -161,11 +161,12 @@ void Session::Impl::restore(const std::string& path, const session::Archive& arc
     Reader in(archive.body);
     auto take_tensor = [&](ggml_tensor* t, size_t bytes) { in.take_tensor(t, bytes); };
     tokens.resize(h.counters.position);
-    logits.resize(h.logits);
+    std::vector<float> row(h.logits);
     in.take(tokens.data(), tokens.size());
     std::vector<int64_t> positions(h.checkpoints);
     in.take(positions.data(), positions.size());
-    in.take(logits.data(), logits.size());
+    in.take(row.data(), row.size());
+    if (!row.empty()) logits.set(std::move(row));
     each_piece(state, h.counters.position, take_tensor);
     written_end = h.counters.written_end;
     projected = features_from = h.counters.position;

@@ -47,13 +47,13 @@ void Session::evaluate(std::span<const int32_t> tokens, std::span<float> out, co
 std::span<const float> Session::logits() {
     const DeviceCall call(*impl_);
     impl_->ensure_logits();
-    return impl_->logits;
+    return impl_->logits.host();
 }
 
 int32_t Session::sample(Sampler& sampler, Rng& rng) {
     const DeviceCall call(*impl_);
     impl_->ensure_logits();
-    return sampler.sample(impl_->logits, impl_->tokens, rng);
+    return sampler.sample(impl_->logits.host(), impl_->tokens, rng);
 }
 
 void Session::rewind(int64_t position, const StepProgress& progress) {

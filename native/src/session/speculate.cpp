@@ -54,8 +54,7 @@ DraftBlock Session::Impl::draft(int32_t anchor, const DraftOptions& options) {
     const int64_t draft_vocab = options.draft_vocab < vocab() ? options.draft_vocab : 0;
     const bool on_device = chains(device.get(), options);
     latest_draft = nullptr;
-    device_draft_tokens.clear();
-    drafts_made++;
+    device_draft.begin();
     auto& plan = drafts.get({context, draft_vocab, options.sampler && !on_device, !on_device});
     graph::fill_draft_inputs(plan.built.in, hp, plan.shape, position(), features_from, anchor);
     proposal_draw = {};  // without an error that came together with a cancel
@@ -78,30 +77,25 @@ DraftBlock Session::Impl::chain_on_device(const graph::Draft& d, int32_t anchor,
     const kernels::DrawKey key =
         options.sampler ? kernels::DrawKey{options.rng->seed(), options.rng->skip()} : kernels::DrawKey{};
     session::Chained chained = device->chain(d, anchor, temperature, key);
-    log_sum = std::move(chained.log_sum);
-    if (!std::ranges::all_of(log_sum, [](float x) { return std::isfinite(x); })) {
+    if (!std::ranges::all_of(chained.log_sum, [](float x) { return std::isfinite(x); })) {
         throw BackendError("the drafter's logits are no numbers: its file is damaged");
     }
     DraftBlock block;
     block.tokens = std::move(chained.tokens);
     block.confidence = std::move(chained.confidences);
     if (!options.sampler) return block;
-    device_draft_tokens = block.tokens;
-    device_draft_temperature = temperature;
-    block.device_draft = drafts_made;
+    block.device_draft = device_draft.keep(block.tokens, temperature, std::move(chained.log_sum));
     if (options.read_q) block.q = device_q(block.device_draft);
     return block;
 }
 
 std::vector<float> Session::Impl::device_q(uint64_t draft) {
-    if (device_draft_tokens.empty() || draft != drafts_made) {
+    if (!device_draft.holds(draft)) {
         throw RequestError("q of draft " + std::to_string(draft) +
                            " is not on the device any more: ask for it before the next draft");
     }
     std::vector<float> q = read_all<float>(device->logits(), traffic);
-    for (size_t i = 0; i < q.size(); i++) {
-        q[i] = std::exp(q[i] / device_draft_temperature - log_sum[i / static_cast<size_t>(vocab())]);
-    }
+    device_draft.to_q(q);
     return q;
 }
 
@@ -112,26 +106,23 @@ void Session::Impl::verify(std::span<const int32_t> rows, bool read) {
                            std::to_string(state::kMaxRows));
     }
     verified.clear();
-    if (read) verified_logits.resize(state::kMaxRows * vocab());
-    verified_rows = forward(rows, graph::Logits::all, read ? verified_logits.data() : nullptr);
-    verified_read = read;
-    verified.assign(rows.begin(), rows.end());
+    float* host = read ? verified.host_memory(state::kMaxRows, vocab()) : nullptr;
+    verified.set(rows, forward(rows, graph::Logits::all, host), read);
 }
 
 void Session::Impl::commit(int64_t rows) {
-    if (rows < 1 || rows > static_cast<int64_t>(verified.size())) {
+    if (rows < 1 || rows > verified.size()) {
         throw RequestError("cannot commit " + std::to_string(rows) + " rows: " + std::to_string(verified.size()) +
                            " were verified at this frontier");
     }
-    tokens.insert(tokens.end(), verified.begin(), verified.begin() + rows);
-    if (verified_read) {
-        const auto last = verified_logits.begin() + (rows - 1) * vocab();
-        logits.assign(last, last + vocab());
+    const auto joined = verified.tokens().first(rows);
+    tokens.insert(tokens.end(), joined.begin(), joined.end());
+    if (verified.read()) {
+        logits.set(verified.host_row(rows - 1));
     } else {
-        device->keep_frontier_row(verified_rows, rows - 1);
-        logits.clear();
+        device->keep_frontier_row(verified.logits(), rows - 1);
+        logits.set_on_device();
     }
-    row_on_device = !verified_read;
     verified.clear();
     keep_checkpoint_if_due();
 }
@@ -153,7 +144,7 @@ DraftTrace Session::draft_trace() const {
 std::span<const float> Session::verify(std::span<const int32_t> tokens) {
     const DeviceCall call(*impl_);
     impl_->verify(tokens, true);
-    return std::span(impl_->verified_logits).first(tokens.size() * impl_->vocab());
+    return impl_->verified.host_logits();
 }
 
 void Session::verify_on_device(std::span<const int32_t> tokens) {
