@@ -16,12 +16,15 @@ __all__: list[str] = [
     "PACKED_TILE",
     "BackendError",
     "Cancelled",
+    "DraftBlock",
+    "DraftTrace",
     "Drafter",
     "DrafterHyperparameters",
     "Error",
     "FormatError",
     "GgufFile",
     "GgufTensor",
+    "GraphStatistics",
     "Hyperparameters",
     "Model",
     "NodeTime",
@@ -32,6 +35,8 @@ __all__: list[str] = [
     "Sampler",
     "SamplingPolicy",
     "Session",
+    "SessionDiagnostics",
+    "TrafficCount",
     "accept",
     "available_memory",
     "backends",
@@ -457,6 +462,191 @@ class Drafter:
     @property
     def taps(self) -> list[int]: ...
 
+class Session:
+    """
+    The native state of one conversation, for one thread at a time.
+    """
+    @staticmethod
+    def load(model: Model, path: str, *, drafter: Drafter | None = None, context: int | None = None) -> Session:
+        """
+        Continues from a saved state. Raises FormatError where it is damaged or of another model.
+        """
+    def __init__(
+        self, model: Model, *, context: int, kv_dtype: str = "f16", drafter: Drafter | None = None
+    ) -> None: ...
+    def accept(self, *, temperature: float, rng: Rng | None = None, device_draft: int = 0) -> tuple[int, int]:
+        """
+        Accepts or rejects the verified proposals on the device, one by one. Returns how many are accepted, and
+        the token after them. `device_draft` is the draft that drew them; 0: q is 1 at each. Raises RequestError
+        where nothing is verified or the draft is another, BackendError for logits that are no numbers.
+        """
+    def cancel(self) -> None:
+        """
+        Stops the running call, or the next one, with Cancelled. Any thread may call it.
+        """
+    def clear_cancel(self) -> None:
+        """
+        Takes back a cancel that no call has answered yet.
+        """
+    def commit(self, rows: int) -> None:
+        """
+        Puts the first `rows` verified rows into the state.
+        """
+    def copy_from(
+        self, source: Session, position: int, progress: collections.abc.Callable[[int, int], None] | None = None
+    ) -> None:
+        """
+        Becomes what another session was at a position. After a cancel it is empty.
+        """
+    def device_q(self, draft: int) -> numpy.typing.NDArray[numpy.float32] | None:
+        """
+        Reads q, float32 [block, vocab], of a draft on the device. Raises RequestError after the next draft.
+        """
+    def draft(
+        self,
+        anchor: int,
+        *,
+        draft_vocab: int = 0,
+        sampler: Sampler | None = None,
+        rng: Rng | None = None,
+        read_q: bool = True,
+    ) -> DraftBlock:
+        """
+        Proposes a block after `anchor`, a token that is not in the state. A sampler draws from q, with `rng`;
+        without one the proposals are the arg max. `draft_vocab` limits each position to so many candidates; 0 is
+        the whole vocabulary. Without `read_q`, a q on the device stays there. Changes nothing that other calls
+        see. Raises RequestError without a drafter and for ids outside the vocabulary, Cancelled, BackendError.
+        """
+    def evaluate(
+        self,
+        tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32],
+        progress: collections.abc.Callable[[int, int], None] | None = None,
+    ) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        Extends the state; returns the logits of every row, float32 [n, vocab].
+        """
+    def logits(self) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        Returns the logits of the frontier, float32 [vocab].
+        """
+    def ops(self) -> dict[str, str]:
+        """
+        Returns who computes what a device may have kernels of our own for, by name: "own (CUDA)", "ggml",
+        "host".
+        """
+    def prefill(
+        self,
+        tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32],
+        progress: collections.abc.Callable[[int, int], None] | None = None,
+        *,
+        checkpoints: collections.abc.Sequence[int] = [],
+    ) -> None:
+        """
+        Extends the state by tokens, keeping the logits of the last. Going back to the ascending positions in
+        `checkpoints` is fast later. progress(done, total) may throw, which stops the call. Raises RequestError
+        for ids outside the vocabulary and where the context is too short, Cancelled, BackendError.
+        """
+    def resume_point(self, position: int) -> int:
+        """
+        Returns where evaluating would have to begin to go back to a position.
+        """
+    def rewind(self, position: int, progress: collections.abc.Callable[[int, int], None] | None = None) -> None:
+        """
+        Shortens the state to a position, evaluating again from the nearest checkpoint where that is needed.
+        """
+    def sample(self, sampler: Sampler, rng: Rng) -> int:
+        """
+        Draws what follows the last token; the state is not extended.
+        """
+    def save(self, path: str, *, checkpoints: collections.abc.Sequence[int] = []) -> None:
+        """
+        Writes the state and the checkpoints at these positions to a file.
+        """
+    def verify(
+        self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]
+    ) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        Returns logits float32 [rows, vocab] of 1 to 16 rows at the frontier, which stays: a view that is valid
+        until the session's next call.
+        """
+    def verify_on_device(self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> None:
+        """
+        Evaluates rows as `verify` does, and leaves their logits on the device, for `accept`.
+        """
+    @property
+    def accepts_on_device(self) -> bool:
+        """
+        Whether the device has kernels that accept proposals.
+        """
+    @property
+    def checkpoints(self) -> list[int]:
+        """
+        Positions of the checkpoints, ascending.
+        """
+    @property
+    def context(self) -> int:
+        """
+        Positions that the session can hold.
+        """
+    @property
+    def diagnostics(self) -> SessionDiagnostics:
+        """
+        What the session can tell of its graphs and copies.
+        """
+    @property
+    def drafts_on_device(self) -> bool:
+        """
+        Whether the device's own kernels draw whole vocabularies.
+        """
+    @property
+    def kv_dtype(self) -> str:
+        """
+        Type of cached keys: "f16" or "f32".
+        """
+    @property
+    def position(self) -> int:
+        """
+        The frontier: how many positions are in the state.
+        """
+    @property
+    def tokens(self) -> numpy.typing.NDArray[numpy.int32]:
+        """
+        A copy of the ids in the state, int32 [position].
+        """
+
+class DraftBlock:
+    """
+    The proposals of one draft. Row j is the token j + 1 positions after the anchor.
+    """
+    @property
+    def confidence(self) -> numpy.typing.NDArray[numpy.float32] | None:
+        """
+        P(accepted | those before are), float32 [block]; None without a confidence head.
+        """
+    @property
+    def device_draft(self) -> int:
+        """
+        Number of a draft whose q is on the device, for `Session.device_q` and `Session.accept`; 0 where
+        it is not. The next draft ends it.
+        """
+    @property
+    def q_ids(self) -> numpy.typing.NDArray[numpy.int32] | None:
+        """
+        The token of each column of q_probs, int32 [block, candidates]; None where the columns
+        are the whole vocabulary.
+        """
+    @property
+    def q_probs(self) -> numpy.typing.NDArray[numpy.float32] | None:
+        """
+        The distributions that the proposals were drawn from, float32 [block, candidates]. None
+        for arg max proposals, and for a q that stayed on the device.
+        """
+    @property
+    def tokens(self) -> numpy.typing.NDArray[numpy.int32]:
+        """
+        Proposed ids, int32 [block].
+        """
+
 class NodeTime:
     """
     One node of a forward that ran by itself.
@@ -464,7 +654,7 @@ class NodeTime:
     @property
     def experts(self) -> int:
         """
-        Of a node that reads experts: how many; 0 where it does not choose among them.
+        How many experts it reads; 0 where it does not choose among them.
         """
     @property
     def leaves(self) -> list[str]:
@@ -479,7 +669,7 @@ class NodeTime:
     @property
     def seconds(self) -> float:
         """
-        0 for a view.
+        Its time, with the wait for it; 0 for a view.
         """
     @property
     def sources(self) -> list[int]:
@@ -487,137 +677,103 @@ class NodeTime:
         The nodes it reads, by index.
         """
 
-class Session:
+class GraphStatistics:
     """
-    The native state of one conversation.
+    One of the graphs that a session keeps.
     """
-    @staticmethod
-    def load(model: Model, path: str, *, drafter: Drafter | None = None, context: int | None = None) -> Session: ...
-    def __init__(
-        self, model: Model, *, context: int, kv_dtype: str = "f16", drafter: Drafter | None = None
-    ) -> None: ...
-    def cancel(self) -> None: ...
-    def clear_cancel(self) -> None: ...
-    def commit(self, rows: int) -> None:
+    @property
+    def addresses(self) -> int:
         """
-        Puts the first `rows` verified rows into the state.
+        The addresses of all nodes as one number, which never changes.
         """
-    def copy_from(
-        self, source: Session, position: int, progress: collections.abc.Callable[[int, int], None] | None = None
-    ) -> None:
+    @property
+    def bytes(self) -> int:
         """
-        Becomes what another session was at a position. After a cancel it is empty.
+        Bytes of the memory that it runs in, on all devices.
         """
-    def draft(
-        self,
-        anchor: int,
-        *,
-        shortlist: int = 0,
-        sampler: Sampler | None = None,
-        rng: Rng | None = None,
-        read_q: bool = True,
-    ) -> dict:
+    @property
+    def cpu_ops(self) -> dict[str, int]:
         """
-        Proposes a block after `anchor`: {tokens int32 [block], confidence float32 [block] or None,
-        q_probs float32 [block, width] or None for arg max proposals, q_ids int32 [block, width] or None for the
-        whole vocabulary, held}. A sampler draws from q, with `rng`; without one the proposals are the arg max.
-        `held` is the number of a draft whose q is on the device, where it stays without `read_q`; else 0.
+        Nodes of the CPU by ggml's names, where other devices compute, too.
         """
-    def draft_trace(self) -> dict:
+    @property
+    def devices(self) -> dict[str, int]:
         """
-        What the latest draft computed on the way: {hidden [block, hidden], base [block, vocab]}.
+        Nodes by the device that computes them.
         """
-    def evaluate(
-        self,
-        tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32],
-        progress: collections.abc.Callable[[int, int], None] | None = None,
-    ) -> numpy.typing.NDArray[numpy.float32]:
+    @property
+    def kind(self) -> str:
         """
-        Extends the state; returns the logits of every row, float32 [n, vocab].
+        "forward" or "draft".
         """
-    def graphs(self) -> list[dict]:
+    @property
+    def nodes(self) -> int:
         """
-        The graphs kept now, those used last first, each {kind, rows, nodes, splits, devices: nodes by device,
-        cpu_ops: what the CPU computes where other devices do, too, addresses: a number that never changes,
-        bytes: of the memory that it runs in}.
+        Nodes that compute; views are not counted.
         """
-    def held_q(self, draft: int) -> typing.Any:
+    @property
+    def rows(self) -> int:
         """
-        q float32 [block, vocab] of a draft on the device; RequestError after the next one.
+        Rows of one run.
         """
-    def judge(self, *, temperature: float, rng: Rng | None = None, held: int = 0) -> tuple[int, int]:
+    @property
+    def splits(self) -> int:
         """
-        Judges the verified rows' proposals on the device, one by one: how many stand, and the token after them.
-        `held` is the draft they were drawn in; 0: q is 1 at each.
+        Runs of nodes on one device; 1 on a device that computes all.
         """
-    def logits(self) -> numpy.typing.NDArray[numpy.float32]:
+
+class TrafficCount:
+    """
+    Bytes that a session has moved between host and device.
+    """
+    @property
+    def to_device(self) -> int:
         """
-        The logits of the frontier, float32 [vocab].
+        Bytes of inputs.
+        """
+    @property
+    def to_host(self) -> int:
+        """
+        Bytes that were read of outputs.
+        """
+
+class DraftTrace:
+    """
+    What a draft computed on the way.
+    """
+    @property
+    def base(self) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        Logits without the Markov bias, float32 [block, vocab].
+        """
+    @property
+    def hidden(self) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        Collapsed streams before the last norm, float32 [block, hidden].
+        """
+
+class SessionDiagnostics:
+    """
+    A view of a session for tests and measurements.
+    """
+    def draft_trace(self) -> DraftTrace:
+        """
+        Reads what the latest draft computed on the way. Raises RequestError where nothing has been drafted.
+        """
+    def graphs(self) -> list[GraphStatistics]:
+        """
+        Returns the graphs that are kept now, those used last first.
         """
     def node_times(self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> list[NodeTime]:
         """
-        Runs the nodes of a verify one by one, in order, each timed with the wait for it.
-        The rows are dropped, and those verified before.
+        Runs the nodes of a verify one by one, in order, each timed with the wait for it. The rows are dropped,
+        and those verified before. Raises RequestError for tokens that do not fit, Cancelled.
         """
-    def ops(self) -> dict[str, str]:
+    @property
+    def traffic(self) -> TrafficCount:
         """
-        Who computes what a device may have kernels of our own for, by name: "own (CUDA)", "ggml", "host".
-        """
-    def prefill(
-        self,
-        tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32],
-        progress: collections.abc.Callable[[int, int], None] | None = None,
-        *,
-        checkpoints: collections.abc.Sequence[int] = [],
-    ) -> None: ...
-    def resume_point(self, position: int) -> int:
-        """
-        Where evaluating would have to begin to go back to a position.
-        """
-    def rewind(self, position: int, progress: collections.abc.Callable[[int, int], None] | None = None) -> None: ...
-    def sample(self, sampler: Sampler, rng: Rng) -> int: ...
-    def save(self, path: str, *, checkpoints: collections.abc.Sequence[int] = []) -> None: ...
-    def traffic(self) -> dict:
-        """
-        Bytes between host and device so far: {to_device, to_host}. What the scheduler copies for nodes that the
+        Bytes between host and device so far. What the scheduler copies for nodes that the
         device cannot compute is not among them.
-        """
-    def verify(
-        self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]
-    ) -> numpy.typing.NDArray[numpy.float32]:
-        """
-        Logits float32 [rows, vocab] of 1 to 16 rows at the frontier, which stays; a view that is valid until the
-        session's next call.
-        """
-    def verify_unread(self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> None:
-        """
-        The same, but the logits stay on the device, for judge().
-        """
-    @property
-    def checkpoints(self) -> list[int]:
-        """
-        Positions of the checkpoints, ascending.
-        """
-    @property
-    def context(self) -> int: ...
-    @property
-    def drafts_on_device(self) -> bool:
-        """
-        Whether the device's own kernels draw whole vocabularies.
-        """
-    @property
-    def judges(self) -> bool:
-        """
-        Whether the device has kernels that judge.
-        """
-    @property
-    def kv_dtype(self) -> str: ...
-    @property
-    def position(self) -> int: ...
-    @property
-    def tokens(self) -> numpy.typing.NDArray[numpy.int32]:
-        """
-        A copy of the ids in the state, int32 [position].
         """
 
 def accept(
@@ -631,7 +787,7 @@ def accept(
     rng: Rng,
 ) -> tuple[int, int]:
     """
-    How many of the k proposals stand, and the token after them. The rule is "token", "match" or "block";
+    How many of the k proposals are accepted, and the token after them. The rule is "token", "match" or "block";
     float32 logits [k + 1, vocab], int32 tokens [k], float32 q [k, vocab], or [k, width] with int32 ids
     [k, width]; int32 history up to and including the anchor. Raises RequestError for what does not fit,
     BackendError for NaN logits.
@@ -758,7 +914,7 @@ def read_hyperparameters(file: GgufFile) -> Hyperparameters:
 
 def read_saved_session(path: str) -> dict:
     """
-    What the beginning of a saved session says: {model, drafter, context, checkpoints, tokens int32 [n]}.
+    Reads the beginning of a saved session: {model, drafter, context, checkpoints, tokens int32 [n]}.
     Raises FormatError.
     """
 

@@ -24,11 +24,11 @@ from ds4py.sampling.policy import Sampling
 from ds4py.speculative import (
     Choice,
     Costs,
+    DeviceQ,
     Draft,
     Drafter,
     DrafterInfo,
     DraftRequest,
-    DeviceQ,
     Loop,
     PromptLookupDrafter,
     Rule,
@@ -191,13 +191,13 @@ class Session(StaysInProcess):
             if shortlist and self._live.drafts_on_device and (sampler is None or sampler.policy.temperature_only):
                 shortlist = 0
         found = self._live.draft(self._required_anchor(), draft_vocab=shortlist, sampler=sampler, rng=rng, read_q=False)
-        tokens, confidence = found["tokens"], found["confidence"]
-        if sampler is not None and found["device_draft"]:
-            on_device = DeviceQ(found["device_draft"], sampler.policy.temperature, self._live.device_q)
+        tokens, confidence = found.tokens, found.confidence
+        if sampler is not None and found.device_draft:
+            on_device = DeviceQ(found.device_draft, sampler.policy.temperature, self._live.device_q)
             return Draft(tokens, on_device, confidence=confidence)
-        if found["q_probs"] is None:
+        if found.q_probs is None:
             return Draft.point_mass(tokens, confidence)
-        return Draft(tokens, found["q_probs"], found["q_ids"], confidence)
+        return Draft(tokens, found.q_probs, found.q_ids, confidence)
 
     def verify(self, tokens: Ids = ()) -> npt.NDArray[np.float32]:
         """Logits of the anchor and of up to 15 proposals after it, float32 [len(tokens) + 1, vocab].

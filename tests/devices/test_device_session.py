@@ -98,11 +98,11 @@ class TestTraffic:
         """Bytes to the host and to the device a cycle, once the graphs are there."""
         session.anchor = CONTINUATION[0]
         list(session.generate((), max_tokens=6, **options))
-        before = session._live.traffic()
+        before = session._live.diagnostics.traffic
         pieces = session.generate((), max_tokens=cycles * 6, **options)
         assert len(list(islice(pieces, cycles))) == cycles
-        after = session._live.traffic()
-        to_host, to_device = ((after[key] - before[key]) / cycles for key in ("to_host", "to_device"))
+        after = session._live.diagnostics.traffic
+        to_host, to_device = ((getattr(after, key) - getattr(before, key)) / cycles for key in ("to_host", "to_device"))
         return to_host, to_device
 
     @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
@@ -170,7 +170,7 @@ class TestByHand:
         assert device.ops() == OWN
         device.anchor = CONTINUATION[0]
         device.draft()
-        assert len(device._live.node_times(np.array([1, 2], np.int32))) > 50
+        assert len(device._live.diagnostics.node_times(np.array([1, 2], np.int32))) > 50
 
 
 class TestState:
@@ -192,9 +192,9 @@ class TestState:
 
     def test_logits_are_those_of_the_last_row(self, device: Session, pair: Engine) -> None:
         tokens = self.judged(device)
-        before = device._live.traffic()["to_host"]
+        before = device._live.diagnostics.traffic.to_host
         np.testing.assert_array_equal(device.logits(), self.plain(pair, tokens))
-        assert device._live.traffic()["to_host"] - before == VOCAB * FLOAT
+        assert device._live.diagnostics.traffic.to_host - before == VOCAB * FLOAT
         device.prefill([7])
         np.testing.assert_array_equal(device.logits(), self.plain(pair, [*tokens, 7]))
 

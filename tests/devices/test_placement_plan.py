@@ -174,7 +174,7 @@ def test_scratch_is_what_the_graphs_of_a_long_session_take() -> None:
             native.verify(ids(rows))
             native.commit(rows)
         native.prefill(ids(512))
-        taken = sum(graph["bytes"] for graph in native.graphs())
+        taken = sum(graph.bytes for graph in native.diagnostics.graphs())
         (needs,) = measure_files(*ds4py.runtime.engine._files(str(TARGET), DRAFTER))(
             DeviceOptions("cpu", (), 0, native.position)
         )

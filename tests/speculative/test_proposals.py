@@ -211,7 +211,7 @@ def test_a_failure_of_the_sampler_ends_the_draft_alone() -> None:
     with pytest.raises(_native.RequestError, match="at least one finite"):
         session.draft(ANCHOR, sampler=nothing, rng=_native.Rng(1))
     with pytest.raises(_native.RequestError, match="nothing has been drafted"):
-        session.draft_trace()
+        session.diagnostics.draft_trace()
     assert_equal(sampled(session, 1), sampled(open_session(prompt(LENGTH)), 1))
 
 

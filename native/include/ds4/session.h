@@ -57,38 +57,7 @@ struct DeviceAcceptOptions {
     uint64_t device_draft = 0;
 };
 
-/// Bytes between host and device so far: inputs of graphs, and what was read of their outputs. What the scheduler
-/// copies for nodes that the device cannot compute is not among them.
-struct TrafficCount {
-    uint64_t to_device, to_host;
-};
-
-/// What the latest draft computed on the way, for tests and diagnostics.
-struct DraftTrace {
-    std::vector<float> hidden;  // [block, hidden]: collapsed streams before the last norm
-    std::vector<float> base;    // [block, vocab]: logits without the Markov bias
-};
-
-/// One node of a forward that ran by itself.
-struct NodeTime {
-    std::string op;                   // ggml's name
-    std::vector<std::string> leaves;  // what it reads that no node made: weights by their names, state, inputs
-    std::vector<int32_t> sources;     // the nodes it reads, by index
-    double seconds;                   // 0 for a view
-    int64_t experts;                  // of a node that reads experts: how many; 0 where it does not choose among them
-};
-
-/// One of the graphs that a session keeps, for diagnostics.
-struct GraphStatistics {
-    std::string kind;  // "forward" or "draft"
-    int64_t rows;
-    int64_t nodes;                           // views not counted
-    int64_t splits;                          // runs of nodes on one device; 1 is what a device without gaps has
-    std::map<std::string, int64_t> devices;  // how many nodes each device computes
-    std::map<std::string, int64_t> cpu_ops;  // what the CPU computes by ggml's names, where others compute, too
-    uint64_t addresses;                      // of all nodes, as one number: it never changes
-    uint64_t bytes;                          // of the memory that it runs in, on all devices
-};
+class SessionDiagnostics;
 
 /// What the beginning of a saved session says; whether the rest is whole, only loading it tells.
 struct SavedSession {
@@ -138,7 +107,6 @@ class Session {
     /// Proposes what follows `anchor`, a token that is not in the state yet. Changes nothing that other calls see.
     /// Throws RequestError without a drafter or for a token out of range, Cancelled, BackendError.
     DraftBlock draft(int32_t anchor, const DraftOptions& options);
-    DraftTrace draft_trace() const;
     /// q [block, vocab] of the latest draft, read from the device. Throws RequestError where it is not the one of this
     /// number.
     std::vector<float> device_q(uint64_t draft);
@@ -158,16 +126,11 @@ class Session {
     AcceptResult accept(const DeviceAcceptOptions& how);
     /// Who computes what a device may have kernels of our own for, by name: "own (CUDA)", "ggml", "host".
     std::map<std::string, std::string> ops() const;
-    TrafficCount traffic() const;
     /// Puts the first `rows` of the verified rows into the state; the others are gone. Any other call that changes the
     /// state drops them all. Throws RequestError when fewer rows were verified.
     void commit(int64_t rows);
-    /// Runs the nodes of a verify of these rows one by one, in order, each timed with the wait for it. The rows are
-    /// dropped, and those verified before. Throws as prefill does.
-    std::vector<NodeTime> node_times(std::span<const int32_t> tokens);
-
-    /// The graphs kept now, those used last first.
-    std::vector<GraphStatistics> graphs() const;
+    /// A view of graphs, times and copies (ds4/diagnostics.h), valid as long as the session.
+    SessionDiagnostics diagnostics();
 
     /// Shortens the state to `position`: at once within the rings' slack, by evaluating again from the nearest
     /// checkpoint otherwise.

@@ -34,16 +34,16 @@ GraphStatistics statistics_of(ggml_backend_sched_t scheduler, ggml_cgraph* graph
 
 }  // namespace
 
-std::vector<GraphStatistics> Session::graphs() const {
-    Busy busy(impl_->busy);
+std::vector<GraphStatistics> SessionDiagnostics::graphs() const {
+    Busy busy(session_->busy);
     std::vector<GraphStatistics> all;
     const auto add = [&](const char* kind, int64_t rows, const auto& plan) {
         all.push_back(statistics_of(plan.scheduler.get(), plan.built.graph));
         all.back().kind = kind;
         all.back().rows = rows;
     };
-    for (const auto& plan : impl_->forwards.kept()) add("forward", plan->shape.rows, *plan);
-    for (const auto& plan : impl_->drafts.kept()) add("draft", impl_->drafter->hyperparameters().rows(), *plan);
+    for (const auto& plan : session_->forwards.kept()) add("forward", plan->shape.rows, *plan);
+    for (const auto& plan : session_->drafts.kept()) add("draft", session_->drafter->hyperparameters().rows(), *plan);
     return all;
 }
 

@@ -61,9 +61,9 @@ void NodeWatch::end(const ggml_tensor* node) {
 
 }  // namespace session
 
-std::vector<NodeTime> Session::node_times(std::span<const int32_t> tokens) {
-    const DeviceCall call(*impl_);
-    Impl& s = *impl_;
+std::vector<NodeTime> SessionDiagnostics::node_times(std::span<const int32_t> tokens) {
+    Session::Impl& s = *session_;
+    const DeviceCall call(s);
     s.check_tokens(tokens);
     if (tokens.size() > state::kMaxRows) {
         throw RequestError("cannot time " + std::to_string(tokens.size()) + " rows at once, wanted 1 to " +

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ds4/session.h"
+#include "ds4/diagnostics.h"
 #include "ggml-backend.h"
 
 namespace ds4::session {

@@ -134,13 +134,6 @@ DraftBlock Session::draft(int32_t anchor, const DraftOptions& options) {
     return impl_->draft(anchor, options);
 }
 
-DraftTrace Session::draft_trace() const {
-    const DeviceCall call(*impl_);
-    if (!impl_->latest_draft) throw RequestError("nothing has been drafted yet");
-    session::Traffic& traffic = impl_->traffic;
-    return {read_all<float>(impl_->latest_draft->hidden, traffic), read_all<float>(impl_->latest_draft->base, traffic)};
-}
-
 std::span<const float> Session::verify(std::span<const int32_t> tokens) {
     const DeviceCall call(*impl_);
     impl_->verify(tokens, true);
@@ -166,8 +159,6 @@ std::map<std::string, std::string> Session::ops() const {
             {"Markov head", by(own.chain, on_cpu ? "own (CPU) for a shortlist, else ggml" : "ggml")},
             {"acceptance", by(own.acceptance, "host")}};
 }
-
-TrafficCount Session::traffic() const { return {impl_->traffic.to_device, impl_->traffic.to_host}; }
 
 void Session::commit(int64_t rows) {
     const DeviceCall call(*impl_);
