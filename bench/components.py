@@ -72,7 +72,7 @@ def measure(session: _native.Session, target: Target, args: argparse.Namespace) 
             begin = time.perf_counter()
             session.verify(ids[:rows])
             whole[rows].append(time.perf_counter() - begin)
-            nodes[rows].append(session.node_times(ids[:rows]))
+            nodes[rows].append(session.diagnostics.node_times(ids[:rows]))
     return [column(target, session.position, rows, median(whole[rows]), nodes[rows]) for rows in args.rows]
 
 

@@ -73,7 +73,7 @@ class Ours:
     def experts(self, ids: Ids, depth: int) -> dict[str, int]:
         from must_read import measured_experts
 
-        return measured_experts(self.states[depth].node_times(ids))
+        return measured_experts(self.states[depth].diagnostics.node_times(ids))
 
 
 class Llama:

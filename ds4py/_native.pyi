@@ -16,12 +16,16 @@ __all__: list[str] = [
     "PACKED_TILE",
     "BackendError",
     "Cancelled",
+    "DeviceMemory",
+    "DraftBlock",
+    "DraftTrace",
     "Drafter",
     "DrafterHyperparameters",
     "Error",
     "FormatError",
     "GgufFile",
     "GgufTensor",
+    "GraphStatistics",
     "Hyperparameters",
     "Model",
     "NodeTime",
@@ -31,7 +35,10 @@ __all__: list[str] = [
     "Rng",
     "Sampler",
     "SamplingPolicy",
+    "SavedSession",
     "Session",
+    "SessionDiagnostics",
+    "TrafficCount",
     "accept",
     "available_memory",
     "backends",
@@ -371,6 +378,56 @@ class Model:
     @property
     def threads(self) -> int: ...
 
+class DeviceMemory:
+    """
+    Bytes that a target, its drafter and a session need on one device.
+    """
+    @property
+    def available(self) -> int:
+        """
+        Bytes available now.
+        """
+    @property
+    def device(self) -> str:
+        """
+        Name of the device.
+        """
+    @property
+    def drafter(self) -> int:
+        """
+        Weights of the drafter.
+        """
+    @property
+    def experts(self) -> int:
+        """
+        Routed experts of the target.
+        """
+    @property
+    def host(self) -> bool:
+        """
+        Whether it is the CPU, which uses weights from the file's mapping.
+        """
+    @property
+    def packed(self) -> int:
+        """
+        Copies of weights for the CPU's own kernels.
+        """
+    @property
+    def scratch(self) -> int:
+        """
+        Memory in which the graphs of a session run.
+        """
+    @property
+    def state(self) -> int:
+        """
+        Keys and rings of one session.
+        """
+    @property
+    def weights(self) -> int:
+        """
+        Weights of the target without its routed experts.
+        """
+
 class DrafterHyperparameters:
     """
     The numbers that shape a DSpark drafter; read-only.
@@ -457,19 +514,80 @@ class Drafter:
     @property
     def taps(self) -> list[int]: ...
 
+class SavedSession:
+    """
+    The beginning of a saved session.
+    """
+    @property
+    def checkpoints(self) -> list[int]:
+        """
+        Positions of the checkpoints, ascending.
+        """
+    @property
+    def context(self) -> int:
+        """
+        Positions that the session could hold.
+        """
+    @property
+    def drafter(self) -> int:
+        """
+        Fingerprint of the drafter; 0 without one.
+        """
+    @property
+    def model(self) -> int:
+        """
+        Fingerprint of the model.
+        """
+    @property
+    def tokens(self) -> numpy.typing.NDArray[numpy.int32]:
+        """
+        Ids in the state, int32 [n].
+        """
+
+class DraftBlock:
+    """
+    The proposals of one block; row j is for position 1 + j after the anchor's.
+    """
+    @property
+    def confidence(self) -> typing.Any:
+        """
+        P(accepted | those before are), float32 [block]; None without a confidence head.
+        """
+    @property
+    def device_draft(self) -> int:
+        """
+        Number of a draft whose q is on the device, until the next draft; 0 where it is not.
+        """
+    @property
+    def q_ids(self) -> typing.Any:
+        """
+        Ids that q is over, int32 [block, candidates]; None for the whole vocabulary.
+        """
+    @property
+    def q_probs(self) -> typing.Any:
+        """
+        The distribution of the draws, float32 [block, candidates] or [block, vocab]; None for arg max proposals,
+        and for a q that stays on the device.
+        """
+    @property
+    def tokens(self) -> typing.Any:
+        """
+        Proposals, int32 [block].
+        """
+
 class NodeTime:
     """
-    One node of a forward that ran by itself.
+    The time of one node of a forward that ran by itself.
     """
     @property
     def experts(self) -> int:
         """
-        Of a node that reads experts: how many; 0 where it does not choose among them.
+        Experts that it reads; 0 for a node that does not choose among experts.
         """
     @property
     def leaves(self) -> list[str]:
         """
-        What it reads that no node made: weights by their names, state, inputs.
+        Names of what it reads that no node made: weights, state, inputs.
         """
     @property
     def op(self) -> str:
@@ -479,12 +597,111 @@ class NodeTime:
     @property
     def seconds(self) -> float:
         """
-        0 for a view.
+        Seconds that it took; 0 for a view.
         """
     @property
     def sources(self) -> list[int]:
         """
-        The nodes it reads, by index.
+        Indices of the nodes it reads.
+        """
+
+class GraphStatistics:
+    """
+    Statistics of one graph that a session keeps.
+    """
+    @property
+    def addresses(self) -> int:
+        """
+        A hash of the addresses of all nodes, which never changes.
+        """
+    @property
+    def bytes(self) -> int:
+        """
+        Memory that it runs in, on all devices.
+        """
+    @property
+    def cpu_ops(self) -> dict[str, int]:
+        """
+        Nodes that the CPU computes beside other devices, by ggml's names.
+        """
+    @property
+    def devices(self) -> dict[str, int]:
+        """
+        Nodes that each device computes.
+        """
+    @property
+    def kind(self) -> str:
+        """
+        "forward" or "draft".
+        """
+    @property
+    def nodes(self) -> int:
+        """
+        Nodes, views not counted.
+        """
+    @property
+    def rows(self) -> int:
+        """
+        Rows that it computes.
+        """
+    @property
+    def splits(self) -> int:
+        """
+        Runs of nodes on one device; 1 for a graph that one device computes.
+        """
+
+class TrafficCount:
+    """
+    Bytes between host and device so far.
+    """
+    @property
+    def to_device(self) -> int:
+        """
+        Inputs of graphs.
+        """
+    @property
+    def to_host(self) -> int:
+        """
+        What was read of the outputs of graphs.
+        """
+
+class DraftTrace:
+    """
+    Intermediate results of a draft.
+    """
+    @property
+    def base(self) -> typing.Any:
+        """
+        Logits without the Markov bias, float32 [block, vocab].
+        """
+    @property
+    def hidden(self) -> typing.Any:
+        """
+        Collapsed streams before the last norm, float32 [block, hidden].
+        """
+
+class SessionDiagnostics:
+    """
+    What a session did and keeps, for tests and benchmarks.
+    """
+    def draft_trace(self) -> DraftTrace:
+        """
+        What the latest draft computed on the way. Raises RequestError when nothing has been drafted yet.
+        """
+    def graphs(self) -> list[GraphStatistics]:
+        """
+        The graphs that the session keeps, the most recently used first.
+        """
+    def node_times(self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> list[NodeTime]:
+        """
+        Runs the nodes of a verify one by one, in order, each timed with the wait for it. Drops the rows, and
+        those verified before.
+        """
+    @property
+    def traffic(self) -> TrafficCount:
+        """
+        Bytes between host and device so far. What the scheduler copies for nodes that the
+        device cannot compute is not counted.
         """
 
 class Session:
@@ -496,6 +713,11 @@ class Session:
     def __init__(
         self, model: Model, *, context: int, kv_dtype: str = "f16", drafter: Drafter | None = None
     ) -> None: ...
+    def accept(self, *, temperature: float, rng: Rng | None = None, device_draft: int = 0) -> tuple[int, int]:
+        """
+        Accepts the verified proposals on the device, one by one: how many are accepted, and the token after
+        them. `device_draft` is the draft they were drawn in; 0: q is 1 at each.
+        """
     def cancel(self) -> None: ...
     def clear_cancel(self) -> None: ...
     def commit(self, rows: int) -> None:
@@ -508,24 +730,23 @@ class Session:
         """
         Becomes what another session was at a position. After a cancel it is empty.
         """
+    def device_q(self, device_draft: int) -> typing.Any:
+        """
+        q float32 [block, vocab] of a draft on the device; RequestError after the next draft.
+        """
     def draft(
         self,
         anchor: int,
         *,
-        shortlist: int = 0,
+        draft_vocab: int = 0,
         sampler: Sampler | None = None,
         rng: Rng | None = None,
         read_q: bool = True,
-    ) -> dict:
+    ) -> DraftBlock:
         """
-        Proposes a block after `anchor`: {tokens int32 [block], confidence float32 [block] or None,
-        q_probs float32 [block, width] or None for arg max proposals, q_ids int32 [block, width] or None for the
-        whole vocabulary, held}. A sampler draws from q, with `rng`; without one the proposals are the arg max.
-        `held` is the number of a draft whose q is on the device, where it stays without `read_q`; else 0.
-        """
-    def draft_trace(self) -> dict:
-        """
-        What the latest draft computed on the way: {hidden [block, hidden], base [block, vocab]}.
+        Proposes a block after `anchor`. A sampler draws from q, with `rng`; without one the proposals are the
+        arg max. `draft_vocab` is the number of candidates at each position, 0 for the whole vocabulary. A q
+        that the device's own kernels drew from stays there without `read_q`.
         """
     def evaluate(
         self,
@@ -535,33 +756,14 @@ class Session:
         """
         Extends the state; returns the logits of every row, float32 [n, vocab].
         """
-    def graphs(self) -> list[dict]:
-        """
-        The graphs kept now, those used last first, each {kind, rows, nodes, splits, devices: nodes by device,
-        cpu_ops: what the CPU computes where other devices do, too, addresses: a number that never changes,
-        bytes: of the memory that it runs in}.
-        """
-    def held_q(self, draft: int) -> typing.Any:
-        """
-        q float32 [block, vocab] of a draft on the device; RequestError after the next one.
-        """
-    def judge(self, *, temperature: float, rng: Rng | None = None, held: int = 0) -> tuple[int, int]:
-        """
-        Judges the verified rows' proposals on the device, one by one: how many stand, and the token after them.
-        `held` is the draft they were drawn in; 0: q is 1 at each.
-        """
     def logits(self) -> numpy.typing.NDArray[numpy.float32]:
         """
         The logits of the frontier, float32 [vocab].
         """
-    def node_times(self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> list[NodeTime]:
-        """
-        Runs the nodes of a verify one by one, in order, each timed with the wait for it.
-        The rows are dropped, and those verified before.
-        """
     def ops(self) -> dict[str, str]:
         """
-        Who computes what a device may have kernels of our own for, by name: "own (CUDA)", "ggml", "host".
+        Which implementation computes what a device may have kernels of ds4's for: "own (CUDA)", "ggml",
+        "host", by op.
         """
     def prefill(
         self,
@@ -572,26 +774,26 @@ class Session:
     ) -> None: ...
     def resume_point(self, position: int) -> int:
         """
-        Where evaluating would have to begin to go back to a position.
+        The position from which a rewind to `position` evaluates again.
         """
     def rewind(self, position: int, progress: collections.abc.Callable[[int, int], None] | None = None) -> None: ...
     def sample(self, sampler: Sampler, rng: Rng) -> int: ...
     def save(self, path: str, *, checkpoints: collections.abc.Sequence[int] = []) -> None: ...
-    def traffic(self) -> dict:
-        """
-        Bytes between host and device so far: {to_device, to_host}. What the scheduler copies for nodes that the
-        device cannot compute is not among them.
-        """
     def verify(
         self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]
     ) -> numpy.typing.NDArray[numpy.float32]:
         """
-        Logits float32 [rows, vocab] of 1 to 16 rows at the frontier, which stays; a view that is valid until the
-        session's next call.
+        Logits float32 [rows, vocab] of 1 to 16 rows at the frontier, which stays; a view that is valid until
+        the session's next call.
         """
-    def verify_unread(self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> None:
+    def verify_on_device(self, tokens: typing.Annotated[numpy.typing.ArrayLike, numpy.int32]) -> None:
         """
-        The same, but the logits stay on the device, for judge().
+        Verifies as verify() does, but leaves the logits on the device, for accept().
+        """
+    @property
+    def accepts_on_device(self) -> bool:
+        """
+        Whether the device has kernels that accept proposals.
         """
     @property
     def checkpoints(self) -> list[int]:
@@ -601,14 +803,14 @@ class Session:
     @property
     def context(self) -> int: ...
     @property
+    def diagnostics(self) -> SessionDiagnostics:
+        """
+        What the session did and keeps, for tests and benchmarks.
+        """
+    @property
     def drafts_on_device(self) -> bool:
         """
         Whether the device's own kernels draw whole vocabularies.
-        """
-    @property
-    def judges(self) -> bool:
-        """
-        Whether the device has kernels that judge.
         """
     @property
     def kv_dtype(self) -> str: ...
@@ -631,10 +833,10 @@ def accept(
     rng: Rng,
 ) -> tuple[int, int]:
     """
-    How many of the k proposals stand, and the token after them. The rule is "token", "match" or "block";
-    float32 logits [k + 1, vocab], int32 tokens [k], float32 q [k, vocab], or [k, width] with int32 ids
-    [k, width]; int32 history up to and including the anchor. Raises RequestError for what does not fit,
-    BackendError for NaN logits.
+    How many of the k proposals are accepted, and the token after them. The rule is "token", "match" or
+    "block"; float32 logits [k + 1, vocab], int32 tokens [k], float32 q [k, vocab], or [k, candidates] with
+    int32 ids [k, candidates]; int32 history up to and including the anchor. Raises RequestError for what does
+    not fit, BackendError for NaN logits.
     """
 
 def available_memory(root: str = "/") -> int:
@@ -719,10 +921,10 @@ def memory_by_device(
     split: collections.abc.Sequence[int] = [],
     cpu_moe: int = 0,
     repack: bool = True,
-) -> list[dict]:
+) -> list[DeviceMemory]:
     """
-    Bytes of each device that Model.load, Drafter.load (None: no drafter) and a session would take, by part, and
-    what is available there: {device, host, weights, experts, packed, state, scratch, drafter, available}.
+    What Model.load, Drafter.load (None: no drafter) and a session would need on each device. Raises what they
+    raise for files, devices and numbers.
     """
 
 def pack_rows(rows: numpy.ndarray, type: int, packed: int, columns: int) -> numpy.typing.NDArray[numpy.uint8]:
@@ -756,10 +958,10 @@ def read_hyperparameters(file: GgufFile) -> Hyperparameters:
     Raises FormatError where the file is not a DS4 target, saying what it is.
     """
 
-def read_saved_session(path: str) -> dict:
+def read_saved_session(path: str) -> SavedSession:
     """
-    What the beginning of a saved session says: {model, drafter, context, checkpoints, tokens int32 [n]}.
-    Raises FormatError.
+    Reads the beginning of a saved session; only loading it tells whether the rest is whole. Raises
+    FormatError.
     """
 
 def serve_rpc(endpoint: str, device: str = "auto", threads: int = 1) -> None:

@@ -32,7 +32,7 @@ def measure_files(
             repack=repack,
         )
         needs = [
-            DeviceNeed(each["device"], each["host"], each["available"], {part: each[part] for part in PARTS})
+            DeviceNeed(each.device, each.host, each.available, {part: getattr(each, part) for part in PARTS})
             for each in found
         ]
         return [need for need in needs if any(need.parts.values())]

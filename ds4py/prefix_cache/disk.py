@@ -127,7 +127,7 @@ class DiskCache:
         except Error as error:
             self._remove(path, error)
             return None
-        return SavedSession(path, header["tokens"], tuple(header["checkpoints"]))
+        return SavedSession(path, header.tokens, tuple(header.checkpoints))
 
     def _files(self) -> list[tuple[Path, os.stat_result]]:
         """All files in the folder, the least recently used first; other processes may remove some meanwhile."""

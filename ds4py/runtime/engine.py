@@ -29,7 +29,6 @@ from ds4py.prefix_cache import (
 )
 from ds4py.runtime.backend_status import unproven_note
 from ds4py.runtime.loading import LoadedModels, ModelFiles, load_models
-from ds4py.runtime.rpc_turns import taking_turns, turn
 from ds4py.runtime.session import Session
 from ds4py.runtime.token_ids import token_ids
 from ds4py.speculative import DrafterInfo
@@ -192,9 +191,8 @@ class Engine(StaysInProcess):
         positions = self.default_context if context is None else context
         models = self._live()
         used, info = (models.drafter, models.info) if drafter else (None, None)
-        with turn(self.device):
-            native = _native.Session(models.target, context=positions, kv_dtype=kv_dtype, drafter=used)
-        return Session(taking_turns(native, self.device), self.tokenizer, info, self.costs, self)
+        native = _native.Session(models.target, context=positions, kv_dtype=kv_dtype, drafter=used)
+        return Session(native, self.tokenizer, info, self.costs, self)
 
     def load_session(self, path: str | os.PathLike[str], *, context: int | None = None) -> Session:
         """Opens a session that `Session.save` wrote with this model.
@@ -205,9 +203,8 @@ class Engine(StaysInProcess):
         Raises FormatError where the file is damaged, of another model, or longer than the context.
         """
         models = self._live()
-        with turn(self.device):
-            native = _native.Session.load(models.target, os.fspath(path), drafter=models.drafter, context=context)
-        return Session(taking_turns(native, self.device), self.tokenizer, models.info, self.costs, self)
+        native = _native.Session.load(models.target, os.fspath(path), drafter=models.drafter, context=context)
+        return Session(native, self.tokenizer, models.info, self.costs, self)
 
     @renamed_arguments(width="draft_length")
     def chat(
@@ -271,8 +268,7 @@ class Engine(StaysInProcess):
             self._pool.close()
             self._pool = None
         self._keep_costs()
-        with turn(self.device):
-            self._models = None
+        self._models = None
 
     def _identity(self, models: LoadedModels, repack: bool) -> dict[str, str | int]:
         """What costs and saved sessions depend on: model, drafter, devices, threads and build."""

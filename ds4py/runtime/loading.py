@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ds4py import _native
 from ds4py.memory import DeviceOptions, Plan, find_plan, measure_files, shared_memory_note
-from ds4py.runtime.rpc_turns import turn
 from ds4py.speculative import DrafterInfo
 
 LoadProgress = Callable[[float], None]
@@ -64,25 +63,23 @@ def load_models(
     files: ModelFiles,
     path: str,
     drafter: str | os.PathLike[str] | None,
-    wanted: DeviceOptions,
+    options: DeviceOptions,
     *,
     threads: int | None,
     repack: bool,
     progress: LoadProgress | None,
 ) -> LoadedModels:
-    """Loads the pair as `wanted` says or, for the device "auto", as it fits.
+    """Loads the pair as `options` say or, for the device "auto", as it fits.
 
     Raises BackendError where a device has no room, RequestError for a device that does not exist.
     """
-    device = os.environ.get("DS4_DEVICE", wanted.device) if wanted.device == "auto" else wanted.device
-    with turn(device):
-        plan = find_plan(measure_files(files.target, files.drafter, repack=repack), wanted, files.layers)
-        target = _load_target(path, plan, threads, repack, _part(progress, 0.0, files.target_share))
-        loaded, info = None, None
-        if drafter is not None:
-            drafter = os.fspath(drafter)
-            loaded = _native.Drafter.load(drafter, target, progress=_part(progress, files.target_share, 1.0))
-            info = DrafterInfo.of(drafter, loaded)
+    plan = find_plan(measure_files(files.target, files.drafter, repack=repack), options, files.layers)
+    target = _load_target(path, plan, threads, repack, _part(progress, 0.0, files.target_share))
+    loaded, info = None, None
+    if drafter is not None:
+        drafter = os.fspath(drafter)
+        loaded = _native.Drafter.load(drafter, target, progress=_part(progress, files.target_share, 1.0))
+        info = DrafterInfo.of(drafter, loaded)
     shared = shared_memory_note(files.target.paths, files.target.file_bytes)
     return LoadedModels(target, loaded, info, plan.notes + ((shared,) if shared else ()))
 

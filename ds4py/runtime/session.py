@@ -100,20 +100,22 @@ class Session(SessionState):
             draft_vocab = default_draft_vocab(self.tokenizer.vocab_size)
             if draft_vocab and self._live.drafts_on_device and (sampler is None or sampler.policy.temperature_only):
                 draft_vocab = 0
-        found = self._live.draft(self._required_anchor(), shortlist=draft_vocab, sampler=sampler, rng=rng, read_q=False)
-        tokens, confidence = found["tokens"], found["confidence"]
-        if sampler is not None and found["held"]:
-            device_q = DeviceQ(found["held"], sampler.policy.temperature, self._live.held_q)
+        found = self._live.draft(
+            self._required_anchor(), draft_vocab=draft_vocab, sampler=sampler, rng=rng, read_q=False
+        )
+        tokens, confidence = found.tokens, found.confidence
+        if sampler is not None and found.device_draft:
+            device_q = DeviceQ(found.device_draft, sampler.policy.temperature, self._live.device_q)
             return Draft(tokens, device_q, confidence=confidence)
-        if found["q_probs"] is None:
+        if found.q_probs is None:
             return Draft.point_mass(tokens, confidence)
-        return Draft(tokens, found["q_probs"], found["q_ids"], confidence)
+        return Draft(tokens, found.q_probs, found.q_ids, confidence)
 
     def verify(self, tokens: TokenIds = ()) -> npt.NDArray[np.float32]:
         """Evaluates the anchor and up to 15 proposals after it; returns logits, float32 [len(tokens) + 1, vocab].
 
-        Row 0 is what follows the anchor and judges the first proposal; the last row is what follows all of them. The
-        array is a view that the session's next call may overwrite. Nothing joins the state before `commit`; any
+        Row 0 is what follows the anchor and decides on the first proposal; the last row is what follows all of them.
+        The array is a view that the session's next call may overwrite. Nothing joins the state before `commit`; any
         other call that changes the state drops the rows.
 
         Raises RequestError without an anchor, for ids outside the vocabulary or a full context; Cancelled.
@@ -122,16 +124,16 @@ class Session(SessionState):
         return rows
 
     @property
-    def judges(self) -> bool:
-        """Whether the device has kernels that judge proposals, so that rows need not be read."""
-        return bool(self._live.judges)
+    def accepts_on_device(self) -> bool:
+        """Whether the device has kernels that accept proposals, so that rows need not be read."""
+        return bool(self._live.accepts_on_device)
 
-    def verify_unread(self, tokens: TokenIds = ()) -> None:
-        """Does what `verify` does, but leaves the logits on the device, for `judge`."""
-        self._live.verify_unread(self._rows(tokens))
+    def verify_on_device(self, tokens: TokenIds = ()) -> None:
+        """Does what `verify` does, but leaves the logits on the device, for `accept`."""
+        self._live.verify_on_device(self._rows(tokens))
 
-    def judge(self, draft: Draft, temperature: float, rng: _native.Rng) -> tuple[int, int]:
-        """Judges the verified proposals one by one on the device; `speculative.accept` judges them on the host.
+    def accept(self, draft: Draft, temperature: float, rng: _native.Rng) -> tuple[int, int]:
+        """Accepts the verified proposals one by one on the device; `speculative.accept` does so on the host.
 
         Args:
             draft: whose first proposals were verified. Where it was drawn, then as the session's latest draft.
@@ -141,8 +143,8 @@ class Session(SessionState):
         Returns the number of accepted proposals and the token after them. Raises RequestError where nothing is verified
         or the draft is another, BackendError for logits that are no numbers.
         """
-        held = draft.device_q.number if draft.device_q and temperature else 0
-        accepted, token = self._live.judge(temperature=temperature, rng=rng, held=held)
+        number = draft.device_q.number if draft.device_q and temperature else 0
+        accepted, token = self._live.accept(temperature=temperature, rng=rng, device_draft=number)
         return int(accepted), int(token)
 
     def ops(self) -> dict[str, str]:

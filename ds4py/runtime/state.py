@@ -15,7 +15,6 @@ from ds4py.errors import RequestError
 from ds4py.generation.in_process import StaysInProcess
 from ds4py.prefix_cache.protocols import Progress
 from ds4py.runtime.exclusive import Exclusive
-from ds4py.runtime.rpc_turns import bare
 from ds4py.runtime.token_ids import TokenIds, joined_ids, token_ids
 from ds4py.tokenizer import Tokenizer
 
@@ -145,7 +144,7 @@ class SessionState(StaysInProcess):
         """
         self.rewinds += 1
         self._anchors = {}
-        self._live.copy_from(bare(source._live), position, progress)
+        self._live.copy_from(source._live, position, progress)
 
     def save(self, path: str | os.PathLike[str], *, checkpoints: Sequence[int] = ()) -> None:
         """Writes the state to a file; `Engine.load_session` continues from it.

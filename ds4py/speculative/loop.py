@@ -90,7 +90,9 @@ class Loop:
         self._rule: AcceptanceRule = rule
         self._costs = Costs() if costs is None else costs
         # Whether the device accepts where it can: the rule decides one by one, and nobody needs the logits here.
-        self._on_device = (rule == "token" or request.arg_max) and not request.needs_logits and session.judges
+        self._on_device = (
+            (rule == "token" or request.arg_max) and not request.needs_logits and session.accepts_on_device
+        )
         self._resting = 0  # the number of coming cycles in which no proposer is asked
         self._plain = 0.0  # the seconds of a plain step; 0 while unknown
         self.logprobs: tuple[TokenLogprobs, ...] | None = None
@@ -183,13 +185,13 @@ class Loop:
     def _verify(self, draft: Draft) -> Floats | None:
         """Returns the verify's logits, float32 [k + 1, vocab]; None where they stay on a device, which accepts."""
         if self._on_device and self._request.fits_device(draft):
-            self._session.verify_unread(draft.tokens)
+            self._session.verify_on_device(draft.tokens)
             return None
         return self._session.verify(draft.tokens)
 
     def _accept(self, logits: Floats | None, draft: Draft) -> tuple[int, int]:
         if logits is None:
-            return self._session.judge(draft, self._request.temperature or 0.0, self._request.rng)
+            return self._session.accept(draft, self._request.temperature or 0.0, self._request.rng)
         history = self._session.history() if self._request.penalises else ()
         return accept(logits, draft, self._request.sampler, self._request.rng, history=history, rule=self._rule)
 

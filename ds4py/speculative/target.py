@@ -37,7 +37,7 @@ class TargetSession(Protocol):
         """The properties of the engine's drafter; None without one."""
 
     @property
-    def judges(self) -> bool:
+    def accepts_on_device(self) -> bool:
         """Whether the device has kernels that accept proposals."""
 
     def history(self, start: int = 0) -> Ids:
@@ -57,8 +57,8 @@ class TargetSession(Protocol):
     def verify(self, tokens: Sequence[int] | Ids = ()) -> Floats:
         """Returns the logits of the anchor and of the proposals after it, float32 [len(tokens) + 1, vocab]."""
 
-    def verify_unread(self, tokens: Sequence[int] | Ids = ()) -> None:
-        """Does what `verify` does, but leaves the logits on the device, for `judge`."""
+    def verify_on_device(self, tokens: Sequence[int] | Ids = ()) -> None:
+        """Does what `verify` does, but leaves the logits on the device, for `accept`."""
 
-    def judge(self, draft: Draft, temperature: float, rng: _native.Rng) -> tuple[int, int]:
+    def accept(self, draft: Draft, temperature: float, rng: _native.Rng) -> tuple[int, int]:
         """Accepts on the device: returns how many verified proposals are accepted, and the token after them."""

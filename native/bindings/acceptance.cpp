@@ -56,12 +56,10 @@ std::pair<int32_t, int32_t> accept_proposals(const std::string& rule, Sampler& s
 void register_acceptance(py::module_& m) {
     m.def("accept", &accept_proposals, py::arg("rule"), py::arg("sampler"), py::arg("logits"), py::arg("tokens"),
           py::arg("q"), py::arg("ids"), py::arg("history"), py::arg("rng"),
-          "How many of the k proposals are accepted, and the token after them. The rule is \"token\", \"match\" or "
-          "\"block\";\n"
-          "float32 logits [k + 1, vocab], int32 tokens [k], float32 q [k, vocab], or [k, candidates]\n"
-          "with int32 ids [k, candidates]; int32 history up to and including the anchor. Raises RequestError for what "
-          "does not fit,\n"
-          "BackendError for NaN logits.");
+          "How many of the k proposals are accepted, and the token after them. The rule is \"token\", \"match\" or\n"
+          "\"block\"; float32 logits [k + 1, vocab], int32 tokens [k], float32 q [k, vocab], or [k, candidates] with\n"
+          "int32 ids [k, candidates]; int32 history up to and including the anchor. Raises RequestError for what does\n"
+          "not fit, BackendError for NaN logits.");
 }
 
 }  // namespace ds4::bindings

@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include "backend/connection.h"
 #include "ds4/diagnostics.h"
 #include "model/hyperparameters.h"
 #include "module.h"
@@ -141,6 +142,7 @@ void add_positions(SessionClass& session) {
 void register_session(py::module_& m) {
     py::module_::import("atexit").attr("register")(
         py::cpp_function(&end_calls, py::call_guard<py::gil_scoped_release>()));
+    backend::set_stop_waiting(&interrupted);
     register_saved_session(m);
     register_draft_block(m);
     register_diagnostics(m);

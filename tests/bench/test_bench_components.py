@@ -38,19 +38,19 @@ class TestNodeTimes:
         for each in (session, other):
             each.prefill(list(range(40)))
         before = session.verify(ROWS).copy()
-        session.node_times(ROWS[:2])
+        session.diagnostics.node_times(ROWS[:2])
         assert session.position == 40
         assert np.array_equal(session.verify(ROWS), before) and np.array_equal(other.verify(ROWS), before)
 
     def test_verified_rows_are_dropped(self) -> None:
         session = opened()
         session.verify(ROWS)
-        session.node_times(ROWS)
+        session.diagnostics.node_times(ROWS)
         with pytest.raises(RequestError, match="0 were verified"):
             session.commit(1)
 
     def test_all_that_computes_is_timed(self) -> None:
-        nodes = opened().node_times(ROWS)
+        nodes = opened().diagnostics.node_times(ROWS)
         views = {"VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE", "NONE"}
         assert all((each.seconds > 0) != (each.op in views) for each in nodes)
         assert all(source < i for i, each in enumerate(nodes) for source in each.sources)
@@ -62,7 +62,7 @@ class TestNodeTimes:
     )
     def test_what_is_refused(self, ids: list[int], words: str) -> None:
         with pytest.raises(RequestError, match=words):
-            opened().node_times(ids)
+            opened().diagnostics.node_times(ids)
 
 
 class TestParts:
@@ -135,7 +135,7 @@ class TestParts:
         session = opened(repack)
         if position:
             session.prefill(list(range(position)))
-        nodes = session.node_times(ROWS)
+        nodes = session.diagnostics.node_times(ROWS)
         found = parts.parts_of(nodes)
         for each, part in zip(nodes, found, strict=True):
             own = {component_of(leaf) for leaf in each.leaves} - {None, "embedding"}

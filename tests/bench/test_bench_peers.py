@@ -97,7 +97,7 @@ class TestExperts:
         """The first three layers route by the token."""
         session = _native.Session(_native.Model.load(TARGET, repack=repack), context=64)
         ids = random_ids(512, 7, seed=3)
-        found = measured_experts(session.node_times(ids))
+        found = measured_experts(session.diagnostics.node_times(ids))
         assert len(found) == 6 * 3
         maps = {t.name: np.asarray(t.data).reshape(512, 3) for t in GGUFReader(TARGET).tensors if "tid2eid" in t.name}
         for layer in range(3):
@@ -109,7 +109,8 @@ class TestExperts:
     def test_rows_that_repeat_share_them(self) -> None:
         session = _native.Session(_native.Model.load(TARGET), context=64)
         random, repeated = (
-            sum(measured_experts(session.node_times(verify_rows(512, 6, skew, seed=1))).values()) for skew in (0, 1)
+            sum(measured_experts(session.diagnostics.node_times(verify_rows(512, 6, skew, seed=1))).values())
+            for skew in (0, 1)
         )
         assert repeated < 0.6 * random
 

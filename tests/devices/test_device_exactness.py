@@ -1,4 +1,4 @@
-"""Sampled text of a session that drafts and judges by a device's own kernels, against the target's own law."""
+"""Sampled text of a session that drafts and accepts by a device's own kernels, against the target's own law."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ def test_proposals_are_judged_by_p_and_q(device: Session, pair: Engine) -> None:
         token = int(draft.tokens[0])
         proposals[token,] += 1
         chance = min(1.0, float(p[token] / q[token]))
-        device.verify_unread(draft.tokens[:1])
+        device.verify_on_device(draft.tokens[:1])
         for again in range(12):
-            accepted, after = device.judge(draft, sampling.temperature, ds4py.Rng(seed, again))
+            accepted, after = device.accept(draft, sampling.temperature, ds4py.Rng(seed, again))
             stood, expected = stood + accepted, expected + chance
             variance += chance * (1 - chance)
             if not accepted:
@@ -133,8 +133,8 @@ def test_a_generation_is_these_steps(device: Session) -> None:
     for seed in range(4):
         device.anchor, rng = AGREEING.anchor, ds4py.Rng(seed)
         draft = device.draft(sampling, rng)
-        device.verify_unread(draft.tokens[:2])
-        accepted, token = device.judge(draft, sampling.temperature, rng)
+        device.verify_on_device(draft.tokens[:2])
+        accepted, token = device.accept(draft, sampling.temperature, rng)
         seeded = replace(sampling, seed=seed)
         pieces = device.generate((), max_tokens=9, sampling=seeded, draft="dspark", draft_length=2)
         assert next(pieces).tokens == (*draft.tokens[:accepted].tolist(), token)

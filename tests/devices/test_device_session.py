@@ -1,4 +1,4 @@
-"""A session that drafts and judges by a device's own kernels, in the emulator: what it computes, and what it moves."""
+"""A session that drafts and accepts by a device's own kernels, in the emulator: what it computes, and what it moves."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ class TestTraffic:
         """Bytes to the host and to the device a cycle, once the graphs are there."""
         session.anchor = CONTINUATION[0]
         list(session.generate((), max_tokens=6, **options))
-        before = session._live.traffic()
+        before = session._live.diagnostics.traffic
         pieces = session.generate((), max_tokens=cycles * 6, **options)
         assert len(list(islice(pieces, cycles))) == cycles
-        after = session._live.traffic()
-        to_host, to_device = ((after[key] - before[key]) / cycles for key in ("to_host", "to_device"))
+        after = session._live.diagnostics.traffic
+        to_host, to_device = ((getattr(after, key) - getattr(before, key)) / cycles for key in ("to_host", "to_device"))
         return to_host, to_device
 
     @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
@@ -148,29 +148,29 @@ class TestByHand:
         older = device.draft(SAMPLED, rng)
         found = device.draft(SAMPLED, rng)
         with pytest.raises(ds4py.RequestError, match="nothing is verified"):
-            device.judge(found, 0.8, rng)
-        device.verify_unread(found.tokens[:2])
+            device.accept(found, 0.8, rng)
+        device.verify_on_device(found.tokens[:2])
         for draft_, temperature in ((older, 0.8), (found, 0.7)):
             with pytest.raises(ds4py.RequestError, match="not drawn in draft"):
-                device.judge(draft_, temperature, rng)
-        device.verify_unread([(token + 1) % VOCAB for token in found.tokens])
+                device.accept(draft_, temperature, rng)
+        device.verify_on_device([(token + 1) % VOCAB for token in found.tokens])
         with pytest.raises(ds4py.RequestError, match="not drawn in draft"):
-            device.judge(found, 0.8, rng)
+            device.accept(found, 0.8, rng)
 
     def test_without_kernels(self, monkeypatch: pytest.MonkeyPatch, pair: Engine) -> None:
         use(monkeypatch, "generic")
         with pair.session(context=64) as session:
             assert session.ops()["draft attention"] == "own (CPU)" and session.ops()["acceptance"] == "host"
             session.anchor = 1
-            assert not session.judges
-            with pytest.raises(ds4py.RequestError, match="no kernels that judge"):
-                session.verify_unread([2])
+            assert not session.accepts_on_device
+            with pytest.raises(ds4py.RequestError, match="no kernels that accept proposals"):
+                session.verify_on_device([2])
 
     def test_nodes_are_timed_as_ever(self, device: Session) -> None:
         assert device.ops() == OWN
         device.anchor = CONTINUATION[0]
         device.draft()
-        assert len(device._live.node_times(np.array([1, 2], np.int32))) > 50
+        assert len(device._live.diagnostics.node_times(np.array([1, 2], np.int32))) > 50
 
 
 class TestState:
@@ -185,23 +185,23 @@ class TestState:
         session.anchor = CONTINUATION[0]
         wrong = (CONTINUATION[3] + 1) % VOCAB
         proposals = ds4py.speculative.Draft.point_mass([*CONTINUATION[1:3], wrong])
-        session.verify_unread(proposals.tokens)
-        assert session.judge(proposals, 0, ds4py.Rng(1)) == (2, CONTINUATION[3])
+        session.verify_on_device(proposals.tokens)
+        assert session.accept(proposals, 0, ds4py.Rng(1)) == (2, CONTINUATION[3])
         session.commit(2, None)
         return PROMPT + CONTINUATION[:3]
 
     def test_logits_are_those_of_the_last_row(self, device: Session, pair: Engine) -> None:
         tokens = self.judged(device)
-        before = device._live.traffic()["to_host"]
+        before = device._live.diagnostics.traffic.to_host
         np.testing.assert_array_equal(device.logits(), self.plain(pair, tokens))
-        assert device._live.traffic()["to_host"] - before == VOCAB * FLOAT
+        assert device._live.diagnostics.traffic.to_host - before == VOCAB * FLOAT
         device.prefill([7])
         np.testing.assert_array_equal(device.logits(), self.plain(pair, [*tokens, 7]))
 
     def test_a_verify_leaves_them(self, device: Session, pair: Engine) -> None:
         tokens = self.judged(device)
         device.anchor = CONTINUATION[3]
-        device.verify_unread([1, 2])
+        device.verify_on_device([1, 2])
         device.anchor = None
         np.testing.assert_array_equal(device.logits(), self.plain(pair, tokens))
 
@@ -221,15 +221,15 @@ class TestState:
             assert loaded.tokens == tokens
             np.testing.assert_array_equal(loaded.logits(), self.plain(pair, tokens))
 
-    @pytest.mark.parametrize("step", ["draft", "verify", "judge"])
+    @pytest.mark.parametrize("step", ["draft", "verify", "accept"])
     def test_a_cancel_leaves_the_state(self, device: Session, step: str) -> None:
         device.anchor = CONTINUATION[0]
         found = device.draft()
-        device.verify_unread(found.tokens)
+        device.verify_on_device(found.tokens)
         calls = {
             "draft": device.draft,
-            "verify": lambda: device.verify_unread(found.tokens),
-            "judge": lambda: device.judge(found, 0, ds4py.Rng(1)),
+            "verify": lambda: device.verify_on_device(found.tokens),
+            "accept": lambda: device.accept(found, 0, ds4py.Rng(1)),
         }
         device.cancel()
         with pytest.raises(ds4py.Cancelled):

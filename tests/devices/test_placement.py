@@ -10,7 +10,7 @@ import pytest
 from paths import GOLDEN
 from rpc_server import rpc_server
 
-from ds4py import Engine, Session
+from ds4py import Engine, Session, _native
 from ds4py.errors import RequestError
 
 BOUND = 2e-4  # of the generic operations, test_golden.py
@@ -78,8 +78,8 @@ def cycles(session: Session, count: int) -> None:
         session.commit(0, int(draft.tokens[0]))
 
 
-def graphs(session: Session) -> list[dict[str, Any]]:
-    return [dict(graph) for graph in session._live.graphs()]
+def graphs(session: Session) -> list[_native.GraphStatistics]:
+    return session._live.diagnostics.graphs()
 
 
 @pytest.mark.parametrize("device", ["cpu", "remote"])
@@ -92,11 +92,11 @@ def test_steady_graphs_are_whole_and_stay(remote: str, device: str) -> None:
         first = graphs(session)
         cycles(session, 24)
         second = graphs(session)
-    assert {graph["rows"] for graph in first if graph["kind"] == "forward"} >= set(range(1, 7))
+    assert {graph.rows for graph in first if graph.kind == "forward"} >= set(range(1, 7))
     for graph in first:
-        assert (graph["splits"], graph["cpu_ops"]) == (1, {})
-        assert graph["devices"] == {remote if device == "remote" else "CPU": graph["nodes"]}
-    assert {graph["addresses"] for graph in first} == {graph["addresses"] for graph in second}
+        assert (graph.splits, graph.cpu_ops) == (1, {})
+        assert graph.devices == {remote if device == "remote" else "CPU": graph.nodes}
+    assert {graph.addresses for graph in first} == {graph.addresses for graph in second}
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_a_draft_is_the_heads_devices_alone(
                 session.prefill(np.load(GOLDEN / "target-golden.npz")["tokens"][:48])
                 session.anchor = 1
                 drafts.append(session.draft())
-                drawn = next(graph for graph in graphs(session) if graph["kind"] == "draft")
+                drawn = next(graph for graph in graphs(session) if graph.kind == "draft")
             if each is engine:
-                assert drawn["nodes"] - drawn["devices"][drafts_on.format(a=remote)] <= EMBEDDING_NODES
+                assert drawn.nodes - drawn.devices[drafts_on.format(a=remote)] <= EMBEDDING_NODES
     np.testing.assert_array_equal(drafts[0].tokens, drafts[1].tokens)
     np.testing.assert_allclose(drafts[0].confidence, drafts[1].confidence, atol=BOUND)
 
@@ -125,8 +125,8 @@ def test_what_a_device_leaves_to_the_cpu_is_told(remote: str) -> None:
     with open_pair(remote, cpu_moe=2) as engine, engine.session(context=512) as session:
         session.prefill([1, 2, 3, 4])
         (forward,) = graphs(session)
-    assert forward["splits"] == 5  # before, between and after two layers' experts
-    assert set(forward["cpu_ops"]) == {"CUSTOM"}
+    assert forward.splits == 5  # before, between and after two layers' experts
+    assert set(forward.cpu_ops) == {"CUSTOM"}
 
 
 def test_a_split_saves_and_restores(remote: str, pair: Engine, tmp_path: Any) -> None:

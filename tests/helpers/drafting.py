@@ -69,8 +69,8 @@ def open_session(
 
 def draft(session: _native.Session, anchor: int, **options: Any) -> Draft:
     """Drafts, and takes the trace of it."""
-    block, trace = session.draft(int(anchor), **options), session.draft_trace()
-    return Draft(block["tokens"], block["confidence"], block["q_probs"], block["q_ids"], trace["hidden"], trace["base"])
+    block, trace = session.draft(int(anchor), **options), session.diagnostics.draft_trace()
+    return Draft(block.tokens, block.confidence, block.q_probs, block.q_ids, trace.hidden, trace.base)
 
 
 def sampler(temperature: float = 1.0, **policy: Any) -> _native.Sampler:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.on_device
 def scratch(length: int) -> int:
     """Bytes that the graphs at the end of a prompt run in; keys and weights left out."""
     (cpu,) = _native.memory_by_device(_native.GgufFile.open(tools.TARGET), context=length, device="cpu")
-    return int(cpu["scratch"])
+    return int(cpu.scratch)
 
 
 def test_chunks_keep_their_width_and_their_masks_grow() -> None:

@@ -21,7 +21,7 @@ from paths import ROOT
 SOURCES = ROOT / "tests" / "native"
 BUILD = ROOT / "build" / "native-tests"
 BUILD_SECONDS = 840.0
-TARGETS = ("ds4_tests", "ds4_c_test", "ds4_loop")
+TARGETS = ("ds4_tests", "ds4_c_test", "ds4_c_threads_test", "ds4_loop")
 
 
 def cases_in_sources() -> list[str]:
@@ -86,6 +86,13 @@ def test_case(binary: Path, case: str) -> None:
 def test_a_c_program_drafts_verifies_and_commits(binary: Path, tmp_path: Path) -> None:
     program = binary.parents[1] / "c" / ("ds4_c_test" + binary.suffix)
     done = subprocess.run([program, TARGET, DRAFTER, tmp_path], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "passed\n"), done.stdout + done.stderr
+
+
+def test_two_threads_of_a_c_program_share_a_connection(binary: Path, remote: str) -> None:
+    """Without a lock their bytes would mix on the one connection, and the process would end or hang."""
+    program = binary.parents[1] / "c" / "ds4_c_threads_test"
+    done = subprocess.run([program, TARGET, remote], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "passed\n"), done.stdout + done.stderr
 
 

@@ -161,8 +161,8 @@ def test_saved_between_cycles(
     restored = _native.Session.load(pair[0], str(tmp_path / "state"), drafter=pair[1])
     rows = block_at(tokens, session.position, 3)
     before, after = session.draft(int(rows[0])), restored.draft(int(rows[0]))
-    np.testing.assert_array_equal(before["tokens"], after["tokens"])
-    np.testing.assert_array_equal(before["confidence"], after["confidence"])
+    np.testing.assert_array_equal(before.tokens, after.tokens)
+    np.testing.assert_array_equal(before.confidence, after.confidence)
     np.testing.assert_array_equal(session.verify(rows), restored.verify(rows))
 
 
@@ -184,8 +184,8 @@ def test_rejections_then_a_rewind(
         fresh.prefill(tokens[: target + 1])
         anchor = int(tokens[target + 1])
         found, wanted = session.draft(anchor), fresh.draft(anchor)
-        np.testing.assert_array_equal(found["tokens"], wanted["tokens"])
-        np.testing.assert_allclose(found["confidence"], wanted["confidence"], atol=BOUND)
+        np.testing.assert_array_equal(found.tokens, wanted.tokens)
+        np.testing.assert_allclose(found.confidence, wanted.confidence, atol=BOUND)
 
 
 def test_verified_rows_are_dropped_by_other_calls(

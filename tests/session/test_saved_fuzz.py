@@ -78,4 +78,4 @@ def peek(path: Path) -> None:
         found = _native.read_saved_session(str(path))
     except ds4py.FormatError:
         return
-    assert 4 * len(found["tokens"]) + 8 * len(found["checkpoints"]) <= path.stat().st_size
+    assert 4 * len(found.tokens) + 8 * len(found.checkpoints) <= path.stat().st_size

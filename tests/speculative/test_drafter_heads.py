@@ -30,8 +30,8 @@ def draft(drafter: _native.Drafter, shortlist: int = 0, target: _native.Model | 
     """What the drafter proposes after the golden prompt, with the base logits."""
     session = _native.Session(target or tiny_target(), context=256, kv_dtype="f32", drafter=drafter)
     session.prefill(PROMPT)
-    block = session.draft(int(WANTED["anchors"][ROW]), shortlist=shortlist)
-    return block | {"base": session.draft_trace()["base"]}
+    block = session.draft(int(WANTED["anchors"][ROW]), draft_vocab=shortlist)
+    return {"tokens": block.tokens, "confidence": block.confidence, "base": session.diagnostics.draft_trace().base}
 
 
 def logit(probability: np.ndarray) -> np.ndarray:

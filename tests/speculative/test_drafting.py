@@ -242,4 +242,4 @@ def test_a_session_without_a_drafter() -> None:
 def test_a_trace_needs_a_draft() -> None:
     session = open_session(prompt(5))
     with pytest.raises(_native.RequestError, match="nothing has been drafted"):
-        session.draft_trace()
+        session.diagnostics.draft_trace()

@@ -43,7 +43,7 @@ def reference() -> tuple[ReferenceDrafter, Block]:
 
 
 def sampled(session: _native.Session, seed: int, shortlist: int = 0, **policy: Any) -> Draft:
-    return draft(session, ANCHOR, sampler=sampler(**policy), rng=_native.Rng(seed), shortlist=shortlist)
+    return draft(session, ANCHOR, sampler=sampler(**policy), rng=_native.Rng(seed), draft_vocab=shortlist)
 
 
 def chain(reference: tuple[ReferenceDrafter, Block], found: Draft) -> Chain:
@@ -157,7 +157,7 @@ def test_penalties_look_at_everything_up_to_the_row(
 
 @pytest.mark.parametrize("shortlist", [0, 30])
 def test_a_greedy_policy_proposes_the_arg_max(session: _native.Session, shortlist: int) -> None:
-    found, plain = sampled(session, 1, shortlist, temperature=0), draft(session, ANCHOR, shortlist=shortlist)
+    found, plain = sampled(session, 1, shortlist, temperature=0), draft(session, ANCHOR, draft_vocab=shortlist)
     assert_same(found, plain, bound=0)
     assert plain.q is None
     assert (found.q.max(1) == 1).all()
@@ -183,7 +183,7 @@ def test_the_arg_max_of_a_shortlist(session: _native.Session, reference: tuple[R
     whole = draft(session, ANCHOR)
     blocks = []
     for width in (1, 3, 10, 60, VOCAB, VOCAB + 1):
-        found = draft(session, ANCHOR, shortlist=width)
+        found = draft(session, ANCHOR, draft_vocab=width)
         logits = chain(reference, found).logits
         for row, base in enumerate(reference[1].base):
             listed = np.argsort(-base)[:width]
@@ -211,12 +211,12 @@ def test_a_failure_of_the_sampler_ends_the_draft_alone() -> None:
     with pytest.raises(_native.RequestError, match="at least one finite"):
         session.draft(ANCHOR, sampler=nothing, rng=_native.Rng(1))
     with pytest.raises(_native.RequestError, match="nothing has been drafted"):
-        session.draft_trace()
+        session.diagnostics.draft_trace()
     assert_equal(sampled(session, 1), sampled(open_session(prompt(LENGTH)), 1))
 
 
 def test_wrong_options(session: _native.Session) -> None:
-    with pytest.raises(_native.RequestError, match="shortlist is -1"):
-        session.draft(ANCHOR, shortlist=-1)
+    with pytest.raises(_native.RequestError, match="draft_vocab is -1"):
+        session.draft(ANCHOR, draft_vocab=-1)
     with pytest.raises(_native.RequestError, match="random generator"):
         session.draft(ANCHOR, sampler=sampler())

@@ -8,7 +8,7 @@
 
 namespace ds4 {
 
-/// How proposals are judged; all three leave the target's distribution exactly.
+/// The rule by which proposals are accepted; all three leave the target's distribution exactly.
 enum class Acceptance {
     token,  // Leviathan et al. 2023, Chen et al. 2023: each proposal by min(1, p / q), residual on the first rejection
     match,  // draw from p at every row, accept while the draw equals the proposal
@@ -27,14 +27,14 @@ struct Proposals {
 
 struct AcceptResult {
     int32_t accepted;  // n, 0..k
-    int32_t token;     // the correction (n < k) or the bonus (n = k): the next anchor
+    int32_t token;     // the recovered token (n < k) or the bonus (n = k): the next anchor
 };
 
-/// Judges k proposals by the target's logits [k + 1, vocab], row i being what follows proposal i - 1 (row 0: the
-/// anchor). `history`: every token up to and including the anchor; row i sees the proposals before it, too. Greedy
-/// policies draw nothing from `rng`. Rows that decide nothing are not looked at. Throws RequestError for shapes that do
-/// not fit, ids outside the vocabulary, a proposal that its q does not list, a q that is no distribution, and a row
-/// without a token; BackendError for NaN logits.
+/// Accepts or rejects k proposals by the target's logits [k + 1, vocab], row i being what follows proposal i - 1 (row
+/// 0: the anchor). `history`: every token up to and including the anchor; row i sees the proposals before it, too.
+/// Greedy policies draw nothing from `rng`. Rows that decide nothing are not looked at. Throws RequestError for shapes
+/// that do not fit, ids outside the vocabulary, a proposal that its q does not list, a q that is no distribution, and a
+/// row without a token; BackendError for NaN logits.
 AcceptResult accept(Acceptance rule, Sampler& sampler, std::span<const float> logits, const Proposals& proposals,
                     std::span<const int32_t> history, Rng& rng);
 

@@ -50,14 +50,14 @@ AcceptResult accept(Acceptance rule, Sampler& sampler, std::span<const float> lo
     // Every rule comes to matching where nothing is drawn or nothing is proposed.
     if (sampler.policy().greedy() || k == 0) rule = Acceptance::match;
     if (rule != Acceptance::match || !proposals.q.empty()) check_q(proposals, vocab);
-    acceptance::TargetRows rows(sampler, logits, proposals.tokens, history);
+    speculation::TargetRows rows(sampler, logits, proposals.tokens, history);
     switch (rule) {
         case Acceptance::token:
-            return acceptance::by_token(rows, proposals, rng);
+            return speculation::by_token(rows, proposals, rng);
         case Acceptance::match:
-            return acceptance::by_match(rows, proposals, rng);
+            return speculation::by_match(rows, proposals, rng);
         case Acceptance::block:
-            return acceptance::by_block(rows, proposals, rng);
+            return speculation::by_block(rows, proposals, rng);
     }
     throw RequestError("accept: rule " + std::to_string(static_cast<int>(rule)) + " is none of token, match, block");
 }

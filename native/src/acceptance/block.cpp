@@ -3,7 +3,7 @@
 #include "acceptance/residual.h"
 #include "acceptance/rules.h"
 
-namespace ds4::acceptance {
+namespace ds4::speculation {
 
 namespace {
 
@@ -23,7 +23,7 @@ AcceptResult by_block(TargetRows& rows, const Proposals& proposals, Rng& rng) {
     // The longest prefix that stands, though a shorter one may not have; and its joint ratio.
     size_t accepted = 0;
     double accepted_joint = 1;
-    const auto judge = [&](size_t prefix, double joint, double bound) {
+    const auto add_chance = [&](size_t prefix, double joint, double bound) {
         if (!(rng.uniform() < bound)) return;
         accepted = prefix;
         accepted_joint = joint;
@@ -33,13 +33,13 @@ AcceptResult by_block(TargetRows& rows, const Proposals& proposals, Rng& rng) {
         const auto p = rows.distribution(i);
         const DraftRow draft = draft_row(proposals, i);
         const int32_t token = proposals.tokens[i];
-        if (i > 0) judge(i, joint, threshold(residual_mass(p, joint, draft), joint));
+        if (i > 0) add_chance(i, joint, threshold(residual_mass(p, joint, draft), joint));
         joint = extended(joint, p[static_cast<size_t>(token)], draft.at(token));
     }
-    judge(k, joint, joint);
+    add_chance(k, joint, joint);
     if (accepted == k) return {static_cast<int32_t>(k), rows.sample(k, rng)};
     return {static_cast<int32_t>(accepted), draw_correction(rows, accepted, rows.distribution(accepted), accepted_joint,
                                                             draft_row(proposals, accepted), rng)};
 }
 
-}  // namespace ds4::acceptance
+}  // namespace ds4::speculation

@@ -1,6 +1,6 @@
 #include "acceptance/rules.h"
 
-namespace ds4::acceptance {
+namespace ds4::speculation {
 
 AcceptResult by_match(TargetRows& rows, const Proposals& proposals, Rng& rng) {
     size_t accepted = 0;
@@ -11,4 +11,4 @@ AcceptResult by_match(TargetRows& rows, const Proposals& proposals, Rng& rng) {
     return {static_cast<int32_t>(accepted), token};
 }
 
-}  // namespace ds4::acceptance
+}  // namespace ds4::speculation

@@ -7,7 +7,7 @@
 #include "ds4/errors.h"
 #include "sampling/softmax.h"
 
-namespace ds4::acceptance {
+namespace ds4::speculation {
 
 namespace {
 
@@ -73,4 +73,4 @@ int32_t draw_correction(TargetRows& rows, size_t row, std::span<float> p, double
     return draw(p, rng.uniform());
 }
 
-}  // namespace ds4::acceptance
+}  // namespace ds4::speculation

@@ -5,7 +5,7 @@
 
 #include "acceptance/rows.h"
 
-namespace ds4::acceptance {
+namespace ds4::speculation {
 
 /// Sum of the residual, in double: one pass over p, and over a dense q. Throws RequestError when q holds a number
 /// that is not finite.
@@ -17,4 +17,4 @@ double residual_mass(std::span<const float> p, double scale, const DraftRow& dra
 int32_t draw_correction(TargetRows& rows, size_t row, std::span<float> p, double scale, const DraftRow& draft,
                         Rng& rng);
 
-}  // namespace ds4::acceptance
+}  // namespace ds4::speculation

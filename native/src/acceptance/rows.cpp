@@ -6,7 +6,7 @@
 
 #include "ds4/errors.h"
 
-namespace ds4::acceptance {
+namespace ds4::speculation {
 
 TargetRows::TargetRows(Sampler& sampler, std::span<const float> logits, std::span<const int32_t> proposals,
                        std::span<const int32_t> history)
@@ -45,4 +45,4 @@ DraftRow draft_row(const Proposals& proposals, size_t i) {
     return {proposals.q.subspan(i * width, width), ids};
 }
 
-}  // namespace ds4::acceptance
+}  // namespace ds4::speculation

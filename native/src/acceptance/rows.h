@@ -9,7 +9,7 @@
 #include "ds4/acceptance.h"
 #include "ds4/sampling.h"
 
-namespace ds4::acceptance {
+namespace ds4::speculation {
 
 /// The target's rows of one verify. Row i sees the history and the proposals before it; a row that no rule asks for
 /// costs nothing and is not looked at.
@@ -45,4 +45,4 @@ struct DraftRow {
 /// q of proposal i.
 DraftRow draft_row(const Proposals& proposals, size_t i);
 
-}  // namespace ds4::acceptance
+}  // namespace ds4::speculation

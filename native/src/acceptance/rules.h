@@ -3,7 +3,7 @@
 
 #include "acceptance/rows.h"
 
-namespace ds4::acceptance {
+namespace ds4::speculation {
 
 /// Proposals one by one: x stands with probability min(1, p(x) / q(x)).
 AcceptResult by_token(TargetRows& rows, const Proposals& proposals, Rng& rng);
@@ -16,4 +16,4 @@ AcceptResult by_match(TargetRows& rows, const Proposals& proposals, Rng& rng);
 /// algorithm 2); wants at least one proposal.
 AcceptResult by_block(TargetRows& rows, const Proposals& proposals, Rng& rng);
 
-}  // namespace ds4::acceptance
+}  // namespace ds4::speculation

@@ -1,7 +1,7 @@
 #include "acceptance/residual.h"
 #include "acceptance/rules.h"
 
-namespace ds4::acceptance {
+namespace ds4::speculation {
 
 AcceptResult by_token(TargetRows& rows, const Proposals& proposals, Rng& rng) {
     const size_t k = proposals.tokens.size();
@@ -16,4 +16,4 @@ AcceptResult by_token(TargetRows& rows, const Proposals& proposals, Rng& rng) {
     return {static_cast<int32_t>(k), rows.sample(k, rng)};
 }
 
-}  // namespace ds4::acceptance
+}  // namespace ds4::speculation
