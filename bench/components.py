@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from arguments import MOST_ROWS, position, positive, row_numbers, share
+from arguments import position, positive, row_numbers, share
 from bandwidth import Memory
 from machine import cpu_model, print_header
 from must_read import Forward, Target, chance, measured_experts
@@ -27,6 +27,7 @@ from rows import random_ids, verify_rows
 
 import ds4py
 from ds4py import RequestError, _native
+from ds4py.constants import MAX_ROWS
 from ds4py.runtime.threads import default_threads
 
 
@@ -63,7 +64,7 @@ class Column:
 
 def measure(session: _native.Session, target: Target, args: argparse.Namespace) -> list[Column]:
     """Measures a column for each number of rows. The columns take turns in each round."""
-    ids = verify_rows(target.hyperparameters.vocab, MOST_ROWS, args.skew, seed=1)
+    ids = verify_rows(target.hyperparameters.vocab, MAX_ROWS, args.skew, seed=1)
     whole: dict[int, list[float]] = {rows: [] for rows in args.rows}
     nodes: dict[int, list[list[_native.NodeTime]]] = {rows: [] for rows in args.rows}
     for _ in range(args.rounds):
@@ -155,8 +156,8 @@ def ratio(value: float, base: float) -> str:
 def checked(path: str, depth: int) -> None:
     """Raises FormatError, and RequestError for a depth beyond what the target was trained for."""
     most = _native.read_hyperparameters(_native.GgufFile.open(path)).context
-    if depth + MOST_ROWS > most:
-        raise RequestError(f"{path} was trained for {most} positions: give a --depth of {most - MOST_ROWS} or less")
+    if depth + MAX_ROWS > most:
+        raise RequestError(f"{path} was trained for {most} positions: give a --depth of {most - MAX_ROWS} or less")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -168,7 +169,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     settings = {name: getattr(args, name) for name in ("threads", "depth", "rounds", "skew")}
     print_header(args.model, **settings)
     model = _native.Model.load(args.model, device="cpu", threads=args.threads)
-    session = _native.Session(model, context=args.depth + MOST_ROWS)
+    session = _native.Session(model, context=args.depth + MAX_ROWS)
     if args.depth:
         session.prefill(random_ids(model.hyperparameters.vocab, args.depth, seed=0))
     memory = Memory(args.threads)

@@ -25,7 +25,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from arguments import MOST_ROWS, positive, prompts, rows, share
+from arguments import positive, prompts, rows, share
 from bandwidth import Memory
 from child import Worker, WorkerDied
 from machine import cpu_model, print_header
@@ -35,6 +35,7 @@ from rows import random_ids, verify_rows
 
 import ds4py
 from ds4py import RequestError, _native
+from ds4py.constants import MAX_ROWS
 from ds4py.runtime.threads import default_threads
 
 WORKER, FIND = str(Path(__file__).with_name("peers_worker.py")), "import llama_cpp; print(llama_cpp.__version__)"
@@ -52,7 +53,7 @@ def ids_of(work: Work, vocab: int, skew: float) -> list[int]:
     """Returns the ids of a work's rows, the same in every round and for both engines."""
     if work.kind == "prefill":
         return random_ids(vocab, work.rows, seed=work.rows)
-    return verify_rows(vocab, MOST_ROWS, skew, seed=1)[: work.rows]
+    return verify_rows(vocab, MAX_ROWS, skew, seed=1)[: work.rows]
 
 
 def request(work: Work, vocab: int, skew: float) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def find_llama(python: str | None) -> str | None:
 
 def started(python: str, kind: str, path: str, args: argparse.Namespace, *flags: str) -> Worker:
     """Starts an engine, which loads the model, runs a prompt, and fills its deep state. Raises WorkerDied."""
-    context = max(args.depth + MOST_ROWS, *args.prompts)
+    context = max(args.depth + MAX_ROWS, *args.prompts)
     worker = Worker([python, WORKER, kind, path, args.device, *map(str, (args.threads, args.depth, context)), *flags])
     worker.ask(request(Work("prefill", min(args.prompts)), worker.vocab, 0))
     worker.ask({"fill": random_ids(worker.vocab, args.depth, seed=0)})
@@ -118,7 +119,7 @@ def experts_of(ours: Worker, work: Work, skew: float) -> dict[str, int]:
 def checked(path: str, args: argparse.Namespace) -> Target:
     """Returns the target of a file whose context holds the works. Raises FormatError, RequestError."""
     target = Target(_native.GgufFile.open(path))
-    wanted, most = max(args.depth + MOST_ROWS, *args.prompts), target.hyperparameters.context
+    wanted, most = max(args.depth + MAX_ROWS, *args.prompts), target.hyperparameters.context
     if wanted > most:
         raise RequestError(
             f"{path} was trained for {most} positions, and {wanted} are wanted: give a smaller --depth or --prompts"
@@ -129,7 +130,7 @@ def checked(path: str, args: argparse.Namespace) -> Target:
 def compare(path: str, target: Target, llama: str | None, args: argparse.Namespace) -> dict[str, Any]:
     """Measures one file, prints the results, and returns them as plain values. Raises WorkerDied."""
     settings = {name: getattr(args, name) for name in ("device", "threads", "depth", "rounds", "skew")}
-    settings["context"] = max(args.depth + MOST_ROWS, *args.prompts)
+    settings["context"] = max(args.depth + MAX_ROWS, *args.prompts)
     print_header(path, **settings)
     with ExitStack() as stack:
         workers = {"ours": stack.enter_context(closing(started(sys.executable, "ours", path, args)))}

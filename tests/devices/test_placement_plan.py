@@ -177,7 +177,7 @@ def test_scratch_is_what_the_graphs_of_a_long_session_take() -> None:
             native.verify(ids(rows))
             native.commit(rows)
         native.prefill(ids(512))
-        taken = sum(graph["bytes"] for graph in native.graphs())
+        taken = sum(graph.bytes for graph in native.diagnostics.graphs())
         files = ModelFiles.open(str(TARGET), DRAFTER)
         (needs,) = measure_files(files.target, files.drafter)(DeviceOptions("cpu", (), 0, native.position))
     assert taken <= needs.parts["scratch"] < 1.1 * taken

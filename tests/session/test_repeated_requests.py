@@ -32,7 +32,7 @@ def requests() -> Iterator[tuple[list[int], dict[str, Any]]]:
                 ),
                 "draft": ("dspark", "lookup", "off")[number % 3],
                 "accept": ("token", "block", "match")[number // 3 % 3],
-                "width": int(rng.integers(0, 9)),
+                "draft_length": int(rng.integers(0, 9)),
                 "max_tokens": 9,
             },
         )

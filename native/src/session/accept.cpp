@@ -9,7 +9,7 @@ namespace ds4 {
 void Session::Impl::require_device_acceptance() const {
     if (device_ && device_->steps().acceptance) return;
     throw RequestError("the device " + model_->device_name() +
-                       " has no kernels for acceptance: read the rows, and accept() on the host");
+                       " has no kernels that accept proposals: read the rows, and accept() on the host");
 }
 
 AcceptResult Session::Impl::accept(const DeviceAcceptOptions& options) {

@@ -30,7 +30,7 @@ DraftBlock read_block(const graph::Draft& d, session::Traffic& traffic) {
 void check(const Drafter* drafter, const DraftOptions& o) {
     if (!drafter) throw RequestError("this session has no drafter: open the engine with one");
     if (o.draft_vocab < 0) {
-        throw RequestError("the draft vocabulary is " + std::to_string(o.draft_vocab) +
+        throw RequestError("draft_vocab is " + std::to_string(o.draft_vocab) +
                            ", wanted a number of candidates, or 0 for the whole vocabulary");
     }
     if (o.sampler && !o.rng) throw RequestError("a sampled draft needs a random generator");
