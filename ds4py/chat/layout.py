@@ -11,7 +11,7 @@ from typing import Final
 
 from ds4py.chat.markers import ASSISTANT, BOS, END_THINK, EOS, REMINDER, THINK, USER
 from ds4py.chat.messages import USER_ROLES, Message, read_messages
-from ds4py.chat.segments import Segment, joined
+from ds4py.chat.segments import Segment, merge_plain
 from ds4py.chat.template import ChatTemplate, check_effort
 from ds4py.chat.tools import Tools, calls_block, declaration, in_call_order
 from ds4py.errors import RequestError
@@ -53,7 +53,7 @@ def render(
         turns = without_old_developers(turns)
     # A user turn is last, so all reasoning there is lies before it: dropping takes every one.
     body = conversation(turns, with_reasoning=thinking and not drops)
-    return joined([*opening, *body, Segment(THINK if thinking else END_THINK, True)])
+    return merge_plain([*opening, *body, Segment(THINK if thinking else END_THINK, True)])
 
 
 def effort_text(effort: str | None, thinking: bool, template: ChatTemplate | None) -> str:

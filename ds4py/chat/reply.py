@@ -9,7 +9,7 @@ from typing import Final
 from ds4py.chat.dsml import CLOSE, CLOSE_INVOKE, CLOSE_PARAMETER, INVOKE, OPEN, PARAMETER, CallReader, Malformed
 from ds4py.chat.markers import DSML, END_THINK, THINK
 from ds4py.chat.messages import Message, ToolCall
-from ds4py.chat.scanning import cut, pending
+from ds4py.chat.scanning import partial_match_length, split_at_first
 
 BEFORE_CALLS: Final = "\n\n"
 """Between the content and the calls; it belongs to neither."""
@@ -132,7 +132,7 @@ class ReplyParser:
         return True
 
     def _thinking(self) -> bool:
-        shown, mark, self._text = cut(self._text, (END_THINK, OPEN) if self._tools else (END_THINK,))
+        shown, mark, self._text = split_at_first(self._text, (END_THINK, OPEN) if self._tools else (END_THINK,))
         if mark == END_THINK:
             self._emit(Reasoning(shown))
             self._state = self._content
@@ -141,7 +141,7 @@ class ReplyParser:
         return bool(mark)
 
     def _content(self) -> bool:
-        shown, mark, self._text = cut(self._text, (OPEN,) if self._tools else ())
+        shown, mark, self._text = split_at_first(self._text, (OPEN,) if self._tools else ())
         self._emit(Content(self._before_calls(shown, mark)))
         return bool(mark)
 
@@ -189,7 +189,7 @@ class ReplyParser:
         return True
 
     def _in_value(self) -> bool:
-        shown, mark, self._text = cut(self._text, (CLOSE_PARAMETER,))
+        shown, mark, self._text = split_at_first(self._text, (CLOSE_PARAMETER,))
         self._value.append(shown)
         self._raw += (shown, mark)
         if not mark:
@@ -243,7 +243,7 @@ class ReplyParser:
 
 def ends(text: str) -> int:
     """How many line ends at the end of a text may be those before calls."""
-    return len(BEFORE_CALLS) if text.endswith(BEFORE_CALLS) else pending(text, BEFORE_CALLS)
+    return len(BEFORE_CALLS) if text.endswith(BEFORE_CALLS) else partial_match_length(text, BEFORE_CALLS)
 
 
 def message_of(events: Iterable[Event]) -> Message:

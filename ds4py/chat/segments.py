@@ -29,7 +29,7 @@ def marked(words: str) -> Iterator[Segment]:
         yield Segment(part, place % 2 == 1)
 
 
-def joined(segments: Iterable[Segment]) -> list[Segment]:
+def merge_plain(segments: Iterable[Segment]) -> list[Segment]:
     """The same text with neighbouring plain pieces as one, and without empty ones."""
     result: list[Segment] = []
     for segment in segments:

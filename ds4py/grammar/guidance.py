@@ -84,7 +84,7 @@ class GrammarMatcher:
         return self._ended > 0 or bool(self._matcher.is_stopped())
 
 
-class Words:
+class VocabularyAdapter:
     """A vocabulary as llguidance wants it."""
 
     is_tokenizer_wrapper = True
@@ -120,7 +120,7 @@ def library() -> Any:
 def vocabulary(tokenizer: Tokenizer) -> LLTokenizer:
     """The tokenizer as llguidance knows it."""
     if tokenizer not in _TOKENIZERS:
-        words = Words(tokenizer)
+        words = VocabularyAdapter(tokenizer)
         _TOKENIZERS[tokenizer] = library().LLTokenizer(words, eos_token=sorted(tokenizer.stop_ids))
     return _TOKENIZERS[tokenizer]
 

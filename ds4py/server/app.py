@@ -13,18 +13,18 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 import ds4py
-from ds4py.server.answer import JsonResponse
-from ds4py.server.anthropic.answer import MessageAnswer
+from ds4py.server.anthropic.message_writer import MessageWriter
 from ds4py.server.anthropic.messages import MessagesRequest, PromptRequest
 from ds4py.server.errors import ApiError, api_error, body_for
 from ds4py.server.fields import check_model
-from ds4py.server.guard import Guard
+from ds4py.server.middleware import RequestMiddleware
 from ds4py.server.openai.chat import ChatRequest
-from ds4py.server.openai.chat_answer import ChatAnswer
-from ds4py.server.openai.completion_answer import CompletionAnswer
+from ds4py.server.openai.chat_writer import ChatWriter
+from ds4py.server.openai.completion_writer import CompletionWriter
 from ds4py.server.openai.completions import CompletionRequest
-from ds4py.server.openai.response_answer import ResponseAnswer
+from ds4py.server.openai.response_item_writer import ResponseItemWriter
 from ds4py.server.openai.responses import ResponseRequest
+from ds4py.server.response_writer import JsonResponse
 from ds4py.server.service import Service
 from ds4py.server.validation import validation_error
 
@@ -49,7 +49,7 @@ def build(service: Service) -> tuple[FastAPI, ASGIApp]:
     add_counting(app, service)
     add_models(app, service)
     add_state(app, service)
-    guarded: ASGIApp = Guard(app, service.options, service.metrics)
+    guarded: ASGIApp = RequestMiddleware(app, service.options, service.metrics)
     if origins := service.options.cors_origins:
         guarded = CORSMiddleware(guarded, allow_origins=list(origins), allow_methods=["*"], allow_headers=["*"])
     return app, guarded
@@ -79,30 +79,30 @@ def add_generation(app: FastAPI, service: Service) -> None:
     async def chat_completions(request: Request, body: ChatRequest) -> Response:
         """Answers a conversation (OpenAI)."""
         model = model_of(service, body.model)
-        answer = ChatAnswer(
+        answer = ChatWriter(
             model, service.engine.tokenizer, usage=with_usage(body.stream_options), logprobs=bool(body.logprobs)
         )
-        return await service.answer(request, body.asked(), answer, stream=bool(body.stream))
+        return await service.answer(request, body.generation_request(), answer, stream=bool(body.stream))
 
     @app.post("/v1/completions", responses=ANSWERS)
     async def completions(request: Request, body: CompletionRequest) -> Response:
         """Continues a raw prompt (OpenAI)."""
         model = model_of(service, body.model)
-        answer = CompletionAnswer(model, service.engine.tokenizer, usage=with_usage(body.stream_options))
-        return await service.answer(request, body.asked(), answer, stream=bool(body.stream))
+        answer = CompletionWriter(model, service.engine.tokenizer, usage=with_usage(body.stream_options))
+        return await service.answer(request, body.generation_request(), answer, stream=bool(body.stream))
 
     @app.post("/v1/responses", responses=ANSWERS)
     async def responses(request: Request, body: ResponseRequest) -> Response:
         """Answers a conversation (OpenAI's responses; nothing is stored)."""
         model = model_of(service, body.model)
-        answer = ResponseAnswer(model, service.engine.tokenizer, body)
-        return await service.answer(request, body.asked(), answer, stream=bool(body.stream))
+        answer = ResponseItemWriter(model, service.engine.tokenizer, body)
+        return await service.answer(request, body.generation_request(), answer, stream=bool(body.stream))
 
     @app.post("/v1/messages", responses=ANSWERS)
     async def messages(request: Request, body: MessagesRequest) -> Response:
         """Answers a conversation (Anthropic)."""
-        answer = MessageAnswer(model_of(service, body.model))
-        return await service.answer(request, body.asked(), answer, stream=bool(body.stream))
+        answer = MessageWriter(model_of(service, body.model))
+        return await service.answer(request, body.generation_request(), answer, stream=bool(body.stream))
 
 
 def add_counting(app: FastAPI, service: Service) -> None:
@@ -112,7 +112,7 @@ def add_counting(app: FastAPI, service: Service) -> None:
     async def count_tokens(body: PromptRequest) -> Json:
         """Counts the tokens of a conversation's prompt, those in the cache included (Anthropic)."""
         model_of(service, body.model)
-        ids = await asyncio.to_thread(body.asked().prompt_ids, service.engine.tokenizer)
+        ids = await asyncio.to_thread(body.generation_request().prompt_ids, service.engine.tokenizer)
         return {"input_tokens": len(ids)}
 
 

@@ -144,7 +144,7 @@ def stop_strings(stop: str | Sequence[str] | None) -> tuple[str, ...]:
     return () if stop is None else (stop,) if isinstance(stop, str) else tuple(stop)
 
 
-class SchemaFormat(Fields):
+class NamedSchema(Fields):
     """A named JSON schema."""
 
     name: str | None = None

@@ -10,7 +10,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 @dataclass(frozen=True)
-class Options:
+class ServerOptions:
     """Where the server listens, what it lets in, and how it generates."""
 
     host: str = "127.0.0.1"

@@ -15,7 +15,7 @@ from typing import Any, Final
 import uvicorn
 
 from ds4py.server.app import build
-from ds4py.server.options import KIB, Options
+from ds4py.server.options import KIB, ServerOptions
 from ds4py.server.service import Load, Service
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ LINGER_SECONDS: Final = 5
 """How long connections may take to end once their answers are stopped."""
 
 
-def serve(options: Options, load: Load, tell: Callable[[str], None] = log.info) -> None:
+def serve(options: ServerOptions, load: Load, tell: Callable[[str], None] = log.info) -> None:
     """Listens, loads the engine, and answers until SIGINT or SIGTERM.
 
     Requests are refused with 503 until the engine is loaded. `tell` gets a line when it listens and when it is ready.
@@ -124,7 +124,7 @@ def in_request(connection: Any) -> bool:
     return connection.cycle is not None and not connection.cycle.response_complete
 
 
-def listen(options: Options) -> socket.socket:
+def listen(options: ServerOptions) -> socket.socket:
     """A socket that listens. Raises OSError that says what to do where the address is taken."""
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)

@@ -14,14 +14,14 @@ from fastapi import Request
 from starlette.responses import Response
 
 from ds4py.errors import Cancelled
-from ds4py.server.answer import Answer, JsonResponse, Streamed, whole
-from ds4py.server.asked import Asked
 from ds4py.server.errors import ApiError
-from ds4py.server.guard import CLIENT_LEFT
+from ds4py.server.fair_queue import FairQueue
+from ds4py.server.generation_request import GenerationRequest
+from ds4py.server.job import Job
 from ds4py.server.metrics import Metrics
-from ds4py.server.options import Options
-from ds4py.server.turns import Turns
-from ds4py.server.work import Work
+from ds4py.server.middleware import CLIENT_LEFT
+from ds4py.server.options import ServerOptions
+from ds4py.server.response_writer import EventStreamResponse, JsonResponse, ResponseWriter, complete_body
 
 if TYPE_CHECKING:
     from ds4py import Engine
@@ -36,21 +36,21 @@ Load = Callable[[Progress], "Engine"]
 class Service:
     """What the endpoints share. All of it belongs to the event loop but for the loading and the answers' threads."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ServerOptions) -> None:
         self.options = options
         self.metrics = Metrics()
-        self.turns = Turns(options.parallel, options.queue)
-        self.metrics.watch(lambda: self.turns.waiting, lambda: self.turns.running)
+        self.queue = FairQueue(options.parallel, options.queue)
+        self.metrics.watch(lambda: self.queue.waiting, lambda: self.queue.running)
         self.progress = 0.0
         self.started_at = datetime.now(timezone.utc)
         self._engine: Engine | None = None
         self._executor = ThreadPoolExecutor(options.parallel, thread_name_prefix="answer")
-        self._works: set[Work] = set()
+        self._jobs: set[Job] = set()
 
     @property
     def state(self) -> str:
         """loading, ok or stopping."""
-        return "stopping" if self.turns.closed else "ok" if self._engine is not None else "loading"
+        return "stopping" if self.queue.closed else "ok" if self._engine is not None else "loading"
 
     @property
     def engine(self) -> Engine:
@@ -75,37 +75,39 @@ class Service:
         self._engine = await asyncio.get_running_loop().run_in_executor(self._executor, loaded)
 
     def _loaded(self, fraction: float) -> None:
-        if self.turns.closed:  # Ctrl-C while loading
+        if self.queue.closed:  # Ctrl-C while loading
             raise Cancelled("the server is stopping")
         self.progress = fraction
 
-    async def answer(self, request: Request, asked: Asked, answer: Answer, *, stream: bool) -> Response:
-        """Answers a request; a client that leaves ends its work."""
+    async def answer(
+        self, request: Request, generation: GenerationRequest, writer: ResponseWriter, *, stream: bool
+    ) -> Response:
+        """Answers a request; a client that leaves ends its job."""
         arrived = time.monotonic()
         engine = self.engine
-        ticket = self.turns.enter(client_of(request))
+        ticket = self.queue.enter(client_of(request))
         try:
             # Lengths are checked here and not in the turn: a prompt that is refused need not wait to hear it.
-            chat = await asyncio.to_thread(asked.start, engine, self.options.drafting)
-            if self.turns.closed:
+            chat = await asyncio.to_thread(generation.start, engine, self.options.drafting)
+            if self.queue.closed:
                 raise Cancelled("the server is stopping")
         except BaseException:
             ticket.leave()
             raise
-        work = Work(chat, ticket, self._executor, self.metrics, arrived, self._works.discard)
-        self._works.add(work)
+        job = Job(chat, ticket, self._executor, self.metrics, arrived, self._jobs.discard)
+        self._jobs.add(job)
         if stream:
-            return Streamed(work, answer, self.options.stalled_seconds)
-        return await attended(request, work, answer)
+            return EventStreamResponse(job, writer, self.options.stalled_seconds)
+        return await attended(request, job, writer)
 
     async def stop(self) -> None:
         """Stops all answers, and waits for their threads."""
-        self.turns.closed = True
-        works = list(self._works)
-        for work in works:
-            work.stop()
-        for work in works:
-            await work.ended()
+        self.queue.closed = True
+        jobs = list(self._jobs)
+        for job in jobs:
+            job.stop()
+        for job in jobs:
+            await job.ended()
 
     def close(self) -> None:
         """Waits for the threads, and lets go of the engine."""
@@ -121,15 +123,15 @@ def warm_up(engine: Engine) -> None:
         pass
 
 
-async def attended(request: Request, work: Work, answer: Answer) -> Response:
+async def attended(request: Request, job: Job, writer: ResponseWriter) -> Response:
     """The whole answer, unless the client leaves before."""
-    task = asyncio.create_task(whole(work, answer))
+    task = asyncio.create_task(complete_body(job, writer))
     gone = asyncio.create_task(left(request))
     try:
         await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
         return JsonResponse(task.result()) if task.done() else Response(status_code=CLIENT_LEFT)
     finally:
-        work.stop()
+        job.stop()
         for each in (task, gone):
             each.cancel()
         await asyncio.gather(task, gone, return_exceptions=True)

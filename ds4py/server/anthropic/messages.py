@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field
 
-from ds4py.server.asked import Asked, Forced
 from ds4py.server.fields import Fields, JsonObject, PolicyFields, Some, Stops, Text
+from ds4py.server.generation_request import ForcedToolCall, GenerationRequest
 from ds4py.server.openai.messages import assistant, tool_call, tool_result
 from ds4py.server.openai.tools import check_format, declared, forced
 
@@ -104,7 +104,7 @@ class AssistantTurn(Fields):
         return [assistant("".join(text), "".join(thinking) or None, calls)]
 
 
-class Tool(Fields):
+class MessagesTool(Fields):
     """A tool of the caller's; there are no others."""
 
     name: Text
@@ -166,7 +166,7 @@ class Adaptive(Fields):
     display: Literal["summarized"] | None = None
 
 
-class SchemaFormat(Fields):
+class OutputSchemaFormat(Fields):
     """JSON that keeps to a schema."""
 
     type: Literal["json_schema"]
@@ -177,10 +177,10 @@ class OutputConfig(Fields):
     """How long to think, and the form of the answer."""
 
     effort: Literal["high", "max"] | None = None
-    format: SchemaFormat | None = None
+    format: OutputSchemaFormat | None = None
 
 
-class Metadata(Fields):
+class MessagesMetadata(Fields):
     """Who asks; for information."""
 
     user_id: str | None = None
@@ -192,7 +192,7 @@ class PromptRequest(Fields):
     messages: Annotated[Some[Annotated[UserTurn | AssistantTurn, Discriminator("role")]], Field(min_length=1)]
     model: str | None = None
     system: str | Some[TextBlock] | None = None
-    tools: Some[Tool] | None = None
+    tools: Some[MessagesTool] | None = None
     tool_choice: Annotated[AutoChoice | AnyChoice | OneChoice | NoChoice, Discriminator("type")] | None = None
     thinking: Annotated[Disabled | Enabled | Adaptive, Discriminator("type")] | None = None
     output_config: OutputConfig | None = None
@@ -201,7 +201,7 @@ class PromptRequest(Fields):
 
     cache_control: CacheControl | None = None
 
-    def asked(self) -> Asked:
+    def generation_request(self) -> GenerationRequest:
         """What it asks of the engine. Raises ApiError for fields that contradict each other."""
         config = self.output_config or OutputConfig()
         tools = [declared(tool.name, tool.description, tool.input_schema) for tool in self.tools or ()]
@@ -209,7 +209,7 @@ class PromptRequest(Fields):
         offered = tools if tools and not isinstance(self.tool_choice, NoChoice) else None
         form = config.format.json_schema if config.format else None
         check_format(form, offered)
-        return Asked(
+        return GenerationRequest(
             messages=self._conversation(),
             tools=offered,
             forced=force,
@@ -219,7 +219,7 @@ class PromptRequest(Fields):
             format_field="output_config.format",
         )
 
-    def _forced(self, tools: list[Json]) -> Forced | None:
+    def _forced(self, tools: list[Json]) -> ForcedToolCall | None:
         choice = self.tool_choice
         if choice is None or isinstance(choice, NoChoice):
             return None
@@ -243,12 +243,12 @@ class MessagesRequest(PromptRequest, PolicyFields):
 
     service_tier: Literal["auto", "standard_only"] | None = None
 
-    metadata: Metadata | None = None
+    metadata: MessagesMetadata | None = None
 
-    def asked(self) -> Asked:
+    def generation_request(self) -> GenerationRequest:
         """What it asks of the engine. Raises ApiError for fields that contradict each other."""
         stop = tuple(self.stop_sequences or ())
-        return replace(super().asked(), sampling=self.policy(), max_tokens=self.max_tokens, stop=stop)
+        return replace(super().generation_request(), sampling=self.policy(), max_tokens=self.max_tokens, stop=stop)
 
 
 def joined(content: str | list[TextBlock] | None) -> str:

@@ -40,7 +40,7 @@ class CalledFunction(Fields):
     arguments: str
 
 
-class ToolCall(Fields):
+class ChatToolCall(Fields):
     """A call that the model made."""
 
     id: Text
@@ -55,7 +55,7 @@ class AssistantMessage(Fields):
     role: Literal["assistant"]
     content: Texts | None = None
     reasoning_content: str | None = None
-    tool_calls: Some[ToolCall] | None = None
+    tool_calls: Some[ChatToolCall] | None = None
     refusal: None = None
     annotations: Absent = None
     audio: None = None
@@ -79,7 +79,7 @@ class ToolMessage(Fields):
         return tool_result(self.tool_call_id, joined(self.content))
 
 
-Message = Annotated[SystemMessage | UserMessage | AssistantMessage | ToolMessage, Discriminator("role")]
+ChatMessage = Annotated[SystemMessage | UserMessage | AssistantMessage | ToolMessage, Discriminator("role")]
 
 
 def assistant(content: str, reasoning: str | None, calls: list[Json]) -> Json:

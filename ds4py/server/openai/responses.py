@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from ds4py.server.asked import Asked
 from ds4py.server.errors import refused
 from ds4py.server.fields import (
     Absent,
@@ -20,6 +19,7 @@ from ds4py.server.fields import (
     Texts,
     joined,
 )
+from ds4py.server.generation_request import GenerationRequest
 from ds4py.server.openai.chat import ANY_OBJECT, ObjectFormat, TextFormat
 from ds4py.server.openai.messages import assistant, tool_call, tool_result
 from ds4py.server.openai.tools import check_format, declared, forced
@@ -106,14 +106,14 @@ class FunctionTool(Fields):
     strict: Literal[False] | None = None
 
 
-class NamedTool(Fields):
+class ResponseToolChoice(Fields):
     """The tool to call."""
 
     type: Literal["function"]
     name: Text
 
 
-class SchemaFormat(Fields):
+class TextSchemaFormat(Fields):
     """JSON that keeps to a schema."""
 
     type: Literal["json_schema"]
@@ -126,7 +126,7 @@ class SchemaFormat(Fields):
 class TextConfig(Fields):
     """The form of the answer."""
 
-    format: Annotated[TextFormat | ObjectFormat | SchemaFormat, Discriminator("type")] | None = None
+    format: Annotated[TextFormat | ObjectFormat | TextSchemaFormat, Discriminator("type")] | None = None
     verbosity: Literal["medium"] | None = None
 
 
@@ -148,7 +148,7 @@ class ResponseRequest(PolicyFields):
     stream_options: StreamOptions | None = None
     max_output_tokens: Annotated[int, Field(ge=1)] | None = None
     tools: Some[FunctionTool] | None = None
-    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    tool_choice: Literal["none", "auto", "required"] | ResponseToolChoice | None = None
     text: TextConfig | None = None
     reasoning: ReasoningConfig | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
@@ -174,16 +174,16 @@ class ResponseRequest(PolicyFields):
         """Whether the model is to think first."""
         return self.reasoning is not None and self.reasoning.effort not in (None, "none")
 
-    def asked(self) -> Asked:
+    def generation_request(self) -> GenerationRequest:
         """What it asks of the engine. Raises ApiError for fields that contradict each other."""
         tools = [declared(tool.name, tool.description, tool.parameters) for tool in self.tools or ()]
-        named = self.tool_choice if isinstance(self.tool_choice, NamedTool) else None
-        choice = "function" if isinstance(self.tool_choice, NamedTool) else self.tool_choice
+        named = self.tool_choice if isinstance(self.tool_choice, ResponseToolChoice) else None
+        choice = "function" if isinstance(self.tool_choice, ResponseToolChoice) else self.tool_choice
         force = forced(choice, named.name if named else None, self.parallel_tool_calls, tools)
         offered = tools if tools and choice != "none" else None
         check_format(self._format(), offered)
         effort = self.reasoning.effort if self.reasoning else None
-        return Asked(
+        return GenerationRequest(
             messages=self._conversation(),
             tools=offered,
             forced=force,
@@ -204,7 +204,7 @@ class ResponseRequest(PolicyFields):
 
     def _format(self) -> Json | None:
         form = self.text.format if self.text else None
-        if isinstance(form, SchemaFormat):
+        if isinstance(form, TextSchemaFormat):
             return form.json_schema
         return ANY_OBJECT if isinstance(form, ObjectFormat) else None
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ds4py.server.asked import Forced
 from ds4py.server.errors import refused
 from ds4py.server.fields import Fields, JsonObject, Text
+from ds4py.server.generation_request import ForcedToolCall
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ class Function(Fields):
     strict: Literal[False] | None = None
 
 
-class Tool(Fields):
+class ChatTool(Fields):
     """A tool of the caller's; there are no others."""
 
     type: Literal["function"]
@@ -34,7 +34,7 @@ class NamedFunction(Fields):
     name: Text
 
 
-class NamedTool(Fields):
+class ChatToolChoice(Fields):
     """The tool to call."""
 
     type: Literal["function"]
@@ -51,7 +51,7 @@ def declared(name: str, description: str | None, parameters: Json | None) -> Jso
     return {"type": "function", "function": function}
 
 
-def forced(choice: str | None, name: str | None, parallel: bool | None, tools: Sequence[Json]) -> Forced | None:
+def forced(choice: str | None, name: str | None, parallel: bool | None, tools: Sequence[Json]) -> ForcedToolCall | None:
     """What a choice of tools forces. `name` is the chosen tool's, where one is named; its choice is "function".
 
     Raises ApiError for a choice that cannot be kept.
@@ -67,7 +67,7 @@ def forced(choice: str | None, name: str | None, parallel: bool | None, tools: S
                 "parallel_tool_calls", "false is not supported unless tool_choice forces a call", "unsupported_value"
             )
         return None
-    return Forced(name, parallel is not False)
+    return ForcedToolCall(name, parallel is not False)
 
 
 def check_format(form: Json | None, tools: Sequence[Json] | None) -> None:

@@ -6,10 +6,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ds4py.chat.reply import Content
-from ds4py.server.answer import Answer, Event, new_id
 from ds4py.server.errors import ApiError, openai_body
-from ds4py.server.openai.chat_answer import DONE, usage
+from ds4py.server.openai.chat_writer import DONE, usage
 from ds4py.server.openai.logprobs import LOWEST, token_text
+from ds4py.server.response_writer import ResponseWriter, StreamEvent, new_id
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 LISTS = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
 
 
-class CompletionAnswer(Answer):
+class CompletionWriter(ResponseWriter):
     """Writes one completion."""
 
     def __init__(self, model: str, tokenizer: Tokenizer, *, usage: bool) -> None:
@@ -38,11 +38,11 @@ class CompletionAnswer(Answer):
         self._finish: str | None = None
         self._usage: Json = {}
 
-    def begin(self) -> list[Event]:
+    def begin(self) -> list[StreamEvent]:
         """Nothing."""
         return []
 
-    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[Event]:
+    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
         """A chunk, where there is something to show."""
         text = "".join(part.text for part in piece.events if isinstance(part, Content))
         new = None if piece.logprobs is None else self._entries(piece)
@@ -51,26 +51,26 @@ class CompletionAnswer(Answer):
             self._logprobs = new if self._logprobs is None else {key: self._logprobs[key] + new[key] for key in LISTS}
         return [self._chunk(text, new)] if text or piece.tokens else []
 
-    def end(self, stream: ChatStream) -> list[Event]:
+    def end(self, stream: ChatStream) -> list[StreamEvent]:
         """Why it ended, and what it took."""
         self._finish = stream.finish_reason
         self._usage = usage(stream)
         last = [self._chunk("", None, self._finish)]
         if self._with_usage:
-            last.append(Event({**self._head, "choices": [], "usage": self._usage}))
+            last.append(StreamEvent({**self._head, "choices": [], "usage": self._usage}))
         return [*last, DONE]
 
-    def failed(self, error: ApiError) -> list[Event]:
+    def failed(self, error: ApiError) -> list[StreamEvent]:
         """The error, as the official client looks for it."""
-        return [Event(openai_body(error))]
+        return [StreamEvent(openai_body(error))]
 
     def body(self) -> Json:
         """The whole completion."""
         choice = choice_of("".join(self._text), self._logprobs, self._finish)
         return {**self._head, "choices": [choice], "usage": self._usage}
 
-    def _chunk(self, text: str, logprobs: Json | None, finish: str | None = None) -> Event:
-        return Event({**self._head, "choices": [choice_of(text, logprobs, finish)]})
+    def _chunk(self, text: str, logprobs: Json | None, finish: str | None = None) -> StreamEvent:
+        return StreamEvent({**self._head, "choices": [choice_of(text, logprobs, finish)]})
 
     def _entries(self, piece: ChatPiece) -> Json:
         """The piece's log-probabilities; offsets count characters of the tokens' texts."""

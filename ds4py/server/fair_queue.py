@@ -11,7 +11,7 @@ RETRY_AFTER = 5
 """Seconds after which a client is told to come back."""
 
 
-class Turns:
+class FairQueue:
     """Lets `parallel` requests run, and `waiting` more wait, first come first served for each client.
 
     Clients take turns: whoever has many requests waiting does not keep others from theirs. For one event loop.
@@ -78,10 +78,10 @@ class Ticket:
         granted: whether it is, or was, this request's turn.
     """
 
-    def __init__(self, turns: Turns, client: str) -> None:
+    def __init__(self, queue: FairQueue, client: str) -> None:
         self.client = client
         self.granted = False
-        self._turns = turns
+        self._queue = queue
         self._left = False
         self._called = asyncio.Event()
 
@@ -90,7 +90,7 @@ class Ticket:
         self.granted = True
         self._called.set()
 
-    async def turn(self) -> None:
+    async def wait(self) -> None:
         """Waits for it, or until the place is given back."""
         await self._called.wait()
 
@@ -99,4 +99,4 @@ class Ticket:
         if not self._left:
             self._left = True
             self._called.set()
-            self._turns.leave(self)
+            self._queue.leave(self)

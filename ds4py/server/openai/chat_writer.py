@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallStart
-from ds4py.chat.reply import Event as Part
-from ds4py.server.answer import Answer, Event, new_id
+from ds4py.chat.reply import Content, Event, Reasoning, ToolCallArguments, ToolCallStart
 from ds4py.server.errors import ApiError, openai_body
 from ds4py.server.openai.logprobs import entries
 from ds4py.server.openai.messages import tool_call
+from ds4py.server.response_writer import ResponseWriter, StreamEvent, new_id
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-DONE = Event("[DONE]")
+DONE = StreamEvent("[DONE]")
 
 
-class ChatAnswer(Answer):
+class ChatWriter(ResponseWriter):
     """Writes one chat completion."""
 
     def __init__(self, model: str, tokenizer: Tokenizer, *, usage: bool, logprobs: bool) -> None:
@@ -37,30 +36,30 @@ class ChatAnswer(Answer):
         self._finish: str | None = None
         self._usage: Json = {}
 
-    def begin(self) -> list[Event]:
+    def begin(self) -> list[StreamEvent]:
         """The role."""
         return [self._chunk({"role": "assistant", "content": ""})]
 
-    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[Event]:
+    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
         """A chunk for each event."""
         if piece.logprobs:
             self._pending += entries(self._tokenizer, piece.logprobs)
         deltas = [self._delta(part) for part in piece.events]
         return [self._chunk(delta) for delta in deltas if delta]
 
-    def end(self, stream: ChatStream) -> list[Event]:
+    def end(self, stream: ChatStream) -> list[StreamEvent]:
         """Why it ended, and what it took."""
         self._finish = stream.finish_reason
         self._usage = usage(stream)
         last = [self._chunk({}, self._finish)]
         if self._with_usage:
             chunk = {**self._head, "object": "chat.completion.chunk", "choices": [], "usage": self._usage}
-            last.append(Event(chunk))
+            last.append(StreamEvent(chunk))
         return [*last, DONE]
 
-    def failed(self, error: ApiError) -> list[Event]:
+    def failed(self, error: ApiError) -> list[StreamEvent]:
         """The error, as the official client looks for it."""
-        return [Event(openai_body(error))]
+        return [StreamEvent(openai_body(error))]
 
     def body(self) -> Json:
         """The whole completion."""
@@ -77,7 +76,7 @@ class ChatAnswer(Answer):
         }
         return {**self._head, "object": "chat.completion", "choices": [choice], "usage": self._usage}
 
-    def _delta(self, part: Part) -> Json:
+    def _delta(self, part: Event) -> Json:
         if isinstance(part, Reasoning):
             self._reasoning.append(part.text)
             return {"reasoning_content": part.text}
@@ -93,11 +92,11 @@ class ChatAnswer(Answer):
             return {"tool_calls": [{"index": part.index, "function": {"arguments": part.text}}]}
         return {}
 
-    def _chunk(self, delta: Json, finish: str | None = None) -> Event:
+    def _chunk(self, delta: Json, finish: str | None = None) -> StreamEvent:
         new, self._pending = self._pending, []
         self._logprobs += new
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": self._shown(new) if new else None}
-        return Event({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
+        return StreamEvent({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
 
     def _shown(self, found: list[Json]) -> Json | None:
         return {"content": found, "refusal": None} if self._with_logprobs else None

@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Forced:
+class ForcedToolCall:
     """The answer has to be a call: of the tool of that name, where there is one; and of one only, or of several."""
 
     name: str | None = None
@@ -26,7 +26,7 @@ class Forced:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class GenerationRequest:
     """One request. Either `messages` or `prompt` is given.
 
     Attributes:
@@ -41,7 +41,7 @@ class Asked:
     messages: Sequence[Json] | None = None
     prompt: str | Sequence[int] | None = None
     tools: Sequence[Json] | None = None
-    forced: Forced | None = None
+    forced: ForcedToolCall | None = None
     thinking: bool = False
     effort: str | None = None
     format: Json | None = None

@@ -11,8 +11,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from ds4py.errors import Cancelled
+from ds4py.server.fair_queue import Ticket
 from ds4py.server.metrics import Metrics
-from ds4py.server.turns import Ticket
 
 if TYPE_CHECKING:
     from ds4py.generation.stream import ChatPiece, ChatStream
@@ -21,7 +21,7 @@ AHEAD: Final = 32
 """Pieces that may lie between the thread and the client; then the thread waits."""
 
 
-class Work:
+class Job:
     """Runs a stream in a thread, once it is its turn; `arrived` is when it was asked for, by `time.monotonic`.
 
     The thread keeps its turn until it has really ended: after `stop` within one chunk of a prompt or one cycle. A
@@ -35,7 +35,7 @@ class Work:
         executor: Executor,
         metrics: Metrics,
         arrived: float,
-        forget: Callable[[Work], None],
+        forget: Callable[[Job], None],
     ) -> None:
         self.stream = stream
         self._ticket = ticket
@@ -51,7 +51,7 @@ class Work:
 
     async def pieces(self) -> AsyncIterator[ChatPiece]:
         """The pieces as they come; may be called once. Raises what the stream raises, Cancelled after `stop`."""
-        await self._ticket.turn()
+        await self._ticket.wait()
         if not self._stopped:
             self._done = self._loop.run_in_executor(self._executor, self._run)
             self._done.add_done_callback(lambda _: self._ended())

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ds4py.server.errors import ApiError, body_for
 from ds4py.server.metrics import Metrics
-from ds4py.server.options import Options
+from ds4py.server.options import ServerOptions
 
 log = logging.getLogger(__name__)
 
@@ -26,10 +26,10 @@ CLIENT_LEFT: Final = 499
 """The status that is counted where nobody waited for the answer's end; nginx's number."""
 
 
-class Guard:
+class RequestMiddleware:
     """Around the application. It answers what it refuses, and counts what is answered."""
 
-    def __init__(self, app: ASGIApp, options: Options, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, options: ServerOptions, metrics: Metrics) -> None:
         self._app = app
         self._key = None if options.api_key is None else options.api_key.encode()
         self._limit = options.max_request_bytes

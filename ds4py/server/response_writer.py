@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from ds4py.server.errors import ApiError, api_error, log
-from ds4py.server.work import Work
+from ds4py.server.job import Job
 
 if TYPE_CHECKING:
     from ds4py.generation.stream import ChatPiece, ChatStream
@@ -37,7 +37,7 @@ class JsonResponse(JSONResponse):
         return dumped(content)
 
 
-class Event(NamedTuple):
+class StreamEvent(NamedTuple):
     """One event: its data, an object or a plain word, and its name where the API has names."""
 
     data: Json | str
@@ -49,26 +49,26 @@ class Event(NamedTuple):
         return ServerSentEvent(data, event=self.name, sep="\n")
 
 
-class Answer(ABC):
+class ResponseWriter(ABC):
     """Writes one answer. `body` is what the events add up to, so that both say the same."""
 
-    ping: Event | None = None
+    ping: StreamEvent | None = None
     """What shows that the connection lives; None is a comment."""
 
     @abstractmethod
-    def begin(self) -> list[Event]:
+    def begin(self) -> list[StreamEvent]:
         """What is known before anything is computed."""
 
     @abstractmethod
-    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[Event]:
+    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
         """What a piece adds."""
 
     @abstractmethod
-    def end(self, stream: ChatStream) -> list[Event]:
+    def end(self, stream: ChatStream) -> list[StreamEvent]:
         """What ends an answer that is whole."""
 
     @abstractmethod
-    def failed(self, error: ApiError) -> list[Event]:
+    def failed(self, error: ApiError) -> list[StreamEvent]:
         """What ends one that is not."""
 
     @abstractmethod
@@ -76,43 +76,43 @@ class Answer(ABC):
         """The answer as one object, after its end."""
 
 
-async def events(work: Work, answer: Answer) -> AsyncIterator[ServerSentEvent]:
-    """The stream of an answer."""
+async def stream_events(job: Job, writer: ResponseWriter) -> AsyncIterator[ServerSentEvent]:
+    """Yields the events of an answer as they are ready, and one with the error where it fails."""
     try:
-        for event in answer.begin():
+        for event in writer.begin():
             yield event.encode()
-        async for piece in work.pieces():
-            for event in answer.piece(piece, work.stream):
+        async for piece in job.pieces():
+            for event in writer.piece(piece, job.stream):
                 yield event.encode()
-        for event in answer.end(work.stream):
+        for event in writer.end(job.stream):
             yield event.encode()
     except Exception as error:
-        for event in answer.failed(api_error(error)):
+        for event in writer.failed(api_error(error)):
             yield event.encode()
 
 
-async def whole(work: Work, answer: Answer) -> Json:
+async def complete_body(job: Job, writer: ResponseWriter) -> Json:
     """The answer as one object. Raises what the stream raises."""
-    answer.begin()
-    async for piece in work.pieces():
-        answer.piece(piece, work.stream)
-    answer.end(work.stream)
-    return answer.body()
+    writer.begin()
+    async for piece in job.pieces():
+        writer.piece(piece, job.stream)
+    writer.end(job.stream)
+    return writer.body()
 
 
-class Streamed(EventSourceResponse):
-    """The response of a stream; however it ends, its work is stopped."""
+class EventStreamResponse(EventSourceResponse):
+    """The response of a stream; however it ends, its job is stopped."""
 
-    def __init__(self, work: Work, answer: Answer, stalled_seconds: float) -> None:
-        ping = answer.ping
+    def __init__(self, job: Job, writer: ResponseWriter, stalled_seconds: float) -> None:
+        ping = writer.ping
         super().__init__(
-            events(work, answer),
+            stream_events(job, writer),
             ping=PING_SECONDS,
             ping_message_factory=ping.encode if ping else None,
             sep="\n",
             send_timeout=stalled_seconds,
         )
-        self._work = work
+        self._job = job
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends it."""
@@ -121,7 +121,7 @@ class Streamed(EventSourceResponse):
         except SendTimeoutError:
             log.warning("a client took nothing of its answer for %.0f s: the answer is stopped", self.send_timeout or 0)
         finally:
-            self._work.stop()
+            self._job.stop()
 
 
 def new_id(prefix: str) -> str:

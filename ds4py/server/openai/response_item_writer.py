@@ -6,11 +6,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ds4py.chat.markers import END_THINK
-from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
-from ds4py.chat.reply import Event as Part
-from ds4py.server.answer import Answer, Event, new_id
+from ds4py.chat.reply import Content, Event, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.server.errors import ApiError
 from ds4py.server.openai.logprobs import entries
+from ds4py.server.response_writer import ResponseWriter, StreamEvent, new_id
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
@@ -23,7 +22,7 @@ TEXT_NAMES = {"message": "output_text", "reasoning": "reasoning_text"}
 """The kind of text by the kind of item."""
 
 
-class ResponseAnswer(Answer):
+class ResponseItemWriter(ResponseWriter):
     """Writes one response, item by item."""
 
     def __init__(self, model: str, tokenizer: Tokenizer, request: ResponseRequest) -> None:
@@ -35,11 +34,11 @@ class ResponseAnswer(Answer):
         self._reasoning_tokens = 0  # by whole steps: one that ends the thinking does not count
         self._sequence = 0
 
-    def begin(self) -> list[Event]:
+    def begin(self) -> list[StreamEvent]:
         """The response, still empty."""
         return [self._event(f"response.{state}", response=dict(self._response)) for state in ("created", "in_progress")]
 
-    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[Event]:
+    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
         """Its parts as deltas of items."""
         if piece.logprobs:
             self._pending += self._said(entries(self._tokenizer, piece.logprobs))
@@ -48,7 +47,7 @@ class ResponseAnswer(Answer):
             self._reasoning_tokens += len(piece.tokens)
         return result
 
-    def end(self, stream: ChatStream) -> list[Event]:
+    def end(self, stream: ChatStream) -> list[StreamEvent]:
         """The whole response."""
         status = "incomplete" if stream.finish_reason == "length" else "completed"
         result = self._close(status)
@@ -60,7 +59,7 @@ class ResponseAnswer(Answer):
         self._response["usage"] = usage(stream, self._reasoning_tokens)
         return [*result, self._event(f"response.{status}", response=self._response)]
 
-    def failed(self, error: ApiError) -> list[Event]:
+    def failed(self, error: ApiError) -> list[StreamEvent]:
         """The response with its error."""
         self._response["status"] = "failed"
         self._response["error"] = {"code": "server_error", "message": error.detail}
@@ -78,7 +77,7 @@ class ResponseAnswer(Answer):
         self._thinking = end is None
         return [] if end is None else found[end + 1 :]
 
-    def _part(self, part: Part) -> list[Event]:
+    def _part(self, part: Event) -> list[StreamEvent]:
         if isinstance(part, Reasoning):
             return self._text("reasoning", part.text)
         if isinstance(part, Content):
@@ -100,9 +99,9 @@ class ResponseAnswer(Answer):
         assert isinstance(part, ToolCallEnd)
         return self._close()
 
-    def _text(self, kind: str, text: str) -> list[Event]:
+    def _text(self, kind: str, text: str) -> list[StreamEvent]:
         """More text of the open item of that kind, or of a new one."""
-        result: list[Event] = []
+        result: list[StreamEvent] = []
         if self._open is None or self._open["type"] != kind:
             result = self._close() + self._begin(new_item(kind)) + self._begin_text(kind)
         part = self._text_part()
@@ -119,13 +118,13 @@ class ResponseAnswer(Answer):
         part: Json = self._open["content"][0]
         return part
 
-    def _begin(self, item: Json) -> list[Event]:
+    def _begin(self, item: Json) -> list[StreamEvent]:
         item["status"] = "in_progress"
         self._open = item
         self._response["output"].append(item)
         return [self._event("response.output_item.added", output_index=self._index, item=copied(item))]
 
-    def _begin_text(self, kind: str) -> list[Event]:
+    def _begin_text(self, kind: str) -> list[StreamEvent]:
         assert self._open is not None
         part: Json = {"type": TEXT_NAMES[kind], "text": ""}
         if kind == "message":
@@ -133,7 +132,7 @@ class ResponseAnswer(Answer):
         self._open["content"].append(part)
         return [self._of_item("response.content_part.added", content_index=0, part=dict(part))]
 
-    def _close(self, status: str = "completed") -> list[Event]:
+    def _close(self, status: str = "completed") -> list[StreamEvent]:
         item = self._open
         if item is None:
             return []
@@ -155,13 +154,13 @@ class ResponseAnswer(Answer):
     def _index(self) -> int:
         return len(self._response["output"]) - 1
 
-    def _of_item(self, name: str, **data: Any) -> Event:
+    def _of_item(self, name: str, **data: Any) -> StreamEvent:
         assert self._open is not None
         return self._event(name, item_id=self._open["id"], output_index=self._index, **data)
 
-    def _event(self, name: str, **data: Any) -> Event:
+    def _event(self, name: str, **data: Any) -> StreamEvent:
         self._sequence += 1
-        return Event({"type": name, "sequence_number": self._sequence - 1, **data}, name)
+        return StreamEvent({"type": name, "sequence_number": self._sequence - 1, **data}, name)
 
 
 def new_item(kind: str) -> Json:

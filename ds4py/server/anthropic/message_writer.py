@@ -6,10 +6,9 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
-from ds4py.chat.reply import Event as Part
-from ds4py.server.answer import Answer, Event, new_id
+from ds4py.chat.reply import Content, Event, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.server.errors import ApiError, anthropic_body
+from ds4py.server.response_writer import ResponseWriter, StreamEvent, new_id
 
 if TYPE_CHECKING:
     from ds4py.generation.stream import ChatPiece, ChatStream
@@ -19,10 +18,10 @@ Json = dict[str, Any]
 STOP_REASONS: Final = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 
 
-class MessageAnswer(Answer):
+class MessageWriter(ResponseWriter):
     """Writes one message, block by block."""
 
-    ping = Event({"type": "ping"}, "ping")
+    ping = StreamEvent({"type": "ping"}, "ping")
 
     def __init__(self, model: str) -> None:
         self._message: Json = {
@@ -38,18 +37,18 @@ class MessageAnswer(Answer):
         self._started = False
         self._open = False
 
-    def begin(self) -> list[Event]:
+    def begin(self) -> list[StreamEvent]:
         """Nothing: the first event says how much of the prompt was cached."""
         return []
 
-    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[Event]:
+    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
         """Its parts as deltas of blocks."""
         result = self._start(stream)
         for part in piece.events:
             result += self._part(part)
         return result
 
-    def end(self, stream: ChatStream) -> list[Event]:
+    def end(self, stream: ChatStream) -> list[StreamEvent]:
         """Why it ended, and what it took."""
         result = self._start(stream) + self._close()
         reason = "stop_sequence" if stream.stop_string else STOP_REASONS[stream.finish_reason or "stop"]
@@ -58,22 +57,22 @@ class MessageAnswer(Answer):
         last = {"type": "message_delta", "delta": ending, "usage": usage(stream)}
         return [*result, named(last), named({"type": "message_stop"})]
 
-    def failed(self, error: ApiError) -> list[Event]:
+    def failed(self, error: ApiError) -> list[StreamEvent]:
         """The error."""
-        return [Event(anthropic_body(error), "error")]
+        return [StreamEvent(anthropic_body(error), "error")]
 
     def body(self) -> Json:
         """The whole message."""
         return self._message
 
-    def _start(self, stream: ChatStream) -> list[Event]:
+    def _start(self, stream: ChatStream) -> list[StreamEvent]:
         if self._started:
             return []
         self._started = True
         first = {**self._message, "content": [], "usage": usage(stream) | {"output_tokens": 0}}
         return [named({"type": "message_start", "message": first})]
 
-    def _part(self, part: Part) -> list[Event]:
+    def _part(self, part: Event) -> list[StreamEvent]:
         if isinstance(part, Reasoning):
             return [*self._block("thinking", {"thinking": "", "signature": ""}), self._text("thinking", part.text)]
         if isinstance(part, Content):
@@ -94,7 +93,7 @@ class MessageAnswer(Answer):
         block: Json = self._message["content"][-1]
         return block
 
-    def _block(self, kind: str, block: Json) -> list[Event]:
+    def _block(self, kind: str, block: Json) -> list[StreamEvent]:
         """Goes on with the open block of that kind, or begins one."""
         if self._open and self._last["type"] == kind:
             return []
@@ -104,14 +103,14 @@ class MessageAnswer(Answer):
         begun = {"type": "content_block_start", "index": self._index, "content_block": {"type": kind, **block}}
         return [*closed, named(begun)]
 
-    def _text(self, kind: str, text: str) -> Event:
+    def _text(self, kind: str, text: str) -> StreamEvent:
         self._last[kind] += text
         return self._delta({"type": f"{kind}_delta", kind: text})
 
-    def _delta(self, delta: Json) -> Event:
+    def _delta(self, delta: Json) -> StreamEvent:
         return named({"type": "content_block_delta", "index": self._index, "delta": delta})
 
-    def _close(self) -> list[Event]:
+    def _close(self) -> list[StreamEvent]:
         if not self._open:
             return []
         self._open = False
@@ -129,9 +128,9 @@ def number(text: str) -> int | float | str:
     return int(text) if text.removeprefix("-").isdigit() else float(text)
 
 
-def named(data: Json) -> Event:
+def named(data: Json) -> StreamEvent:
     """An event that has its data's type as its name."""
-    return Event(data, data["type"])
+    return StreamEvent(data, data["type"])
 
 
 def usage(stream: ChatStream) -> Json:
