@@ -3,59 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from ds4py.chat.dsml import CLOSE, CLOSE_INVOKE, CLOSE_PARAMETER, INVOKE, OPEN, PARAMETER, CallReader, Malformed
+from ds4py.chat.events import (
+    Content,
+    Event,
+    Reasoning,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallStart,
+    message_of,
+)
 from ds4py.chat.markers import DSML, END_THINK, THINK
-from ds4py.chat.messages import Message, ToolCall
+from ds4py.chat.messages import Message
 from ds4py.chat.scanning import partial_match_length, split_at_first
+
+__all__ = [
+    "BEFORE_CALLS",
+    "Content",
+    "Event",
+    "Reasoning",
+    "ReplyParser",
+    "ToolCallArguments",
+    "ToolCallEnd",
+    "ToolCallStart",
+    "message_of",
+    "parse_reply",
+]
 
 BEFORE_CALLS: Final = "\n\n"
 """Between the content and the calls; it belongs to neither."""
 
 LONGEST_TAG: Final = 4096
 """Characters of a tag, so that looking for its end takes bounded time."""
-
-
-@dataclass(frozen=True)
-class Reasoning:
-    """A part of what the model thinks."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Content:
-    """A part of what it says."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class ToolCallStart:
-    """A call of a tool begins. Calls are counted from 0."""
-
-    index: int
-    name: str
-
-
-@dataclass(frozen=True)
-class ToolCallArguments:
-    """A part of the JSON object of a call's arguments."""
-
-    index: int
-    text: str
-
-
-@dataclass(frozen=True)
-class ToolCallEnd:
-    """A call is whole."""
-
-    index: int
-
-
-Event = Reasoning | Content | ToolCallStart | ToolCallArguments | ToolCallEnd
 
 
 class ReplyParser:
@@ -244,23 +225,6 @@ class ReplyParser:
 def ends(text: str) -> int:
     """How many line ends at the end of a text may be those before calls."""
     return len(BEFORE_CALLS) if text.endswith(BEFORE_CALLS) else partial_match_length(text, BEFORE_CALLS)
-
-
-def message_of(events: Iterable[Event]) -> Message:
-    """The assistant's message that the events of a whole answer make."""
-    parts = list(events)
-    arguments: dict[int, list[str]] = {each.index: [] for each in parts if isinstance(each, ToolCallStart)}
-    for each in parts:
-        if isinstance(each, ToolCallArguments):
-            arguments[each.index].append(each.text)
-    return Message(
-        "assistant",
-        "".join(each.text for each in parts if isinstance(each, Content)),
-        reasoning_content="".join(each.text for each in parts if isinstance(each, Reasoning)) or None,
-        tool_calls=tuple(
-            ToolCall(each.name, "".join(arguments[each.index])) for each in parts if isinstance(each, ToolCallStart)
-        ),
-    )
 
 
 def parse_reply(text: str, *, thinking: bool, tools: bool) -> Message:

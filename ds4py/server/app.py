@@ -1,4 +1,4 @@
-"""The application: which path is answered by what."""
+"""The application: the routes, and the error answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ANSWERS: dict[int | str, Json] = {
 
 
 def build(service: Service) -> tuple[FastAPI, ASGIApp]:
-    """The application, and the same with what guards it around it."""
+    """Returns the application, and the application inside its middleware."""
     app = FastAPI(title="ds4py", version=ds4py.__version__, docs_url=None, redoc_url=None)
     for kind in (HTTPException, RequestValidationError, ds4py.Error, MemoryError, Exception):
         app.add_exception_handler(kind, on_error)
@@ -56,7 +56,7 @@ def build(service: Service) -> tuple[FastAPI, ASGIApp]:
 
 
 async def on_error(request: Request, error: Exception) -> Response:
-    """Any failure, in the form of the API that was asked."""
+    """Answers any exception in the form of the API that the path belongs to."""
     if isinstance(error, RequestValidationError):
         found = validation_error(error.errors(), error.body)
     elif isinstance(error, HTTPException) and error.status_code in (404, 405) and not isinstance(error, ApiError):
@@ -67,13 +67,13 @@ async def on_error(request: Request, error: Exception) -> Response:
 
 
 def unknown(request: Request, error: HTTPException) -> ApiError:
-    """The answer to a path or a method that is not here, such as one whose base URL lacks /v1."""
+    """Returns the error for an unknown path or method, such as a path without /v1."""
     message = f"there is no {request.method} {request.url.path} here; GET /openapi.json lists what there is"
     return ApiError(error.status_code, message, headers=error.headers)
 
 
 def add_generation(app: FastAPI, service: Service) -> None:
-    """Adds what generates."""
+    """Adds the routes that generate."""
 
     @app.post("/v1/chat/completions", responses=ANSWERS)
     async def chat_completions(request: Request, body: ChatRequest) -> Response:
@@ -106,7 +106,7 @@ def add_generation(app: FastAPI, service: Service) -> None:
 
 
 def add_counting(app: FastAPI, service: Service) -> None:
-    """Adds what tells how long a prompt is."""
+    """Adds the route that counts a prompt's tokens."""
 
     @app.post("/v1/messages/count_tokens", responses=REFUSALS)
     async def count_tokens(body: PromptRequest) -> Json:
@@ -117,7 +117,7 @@ def add_counting(app: FastAPI, service: Service) -> None:
 
 
 def add_models(app: FastAPI, service: Service) -> None:
-    """Adds the list of models, which both OpenAI's and Anthropic's clients can read."""
+    """Adds the routes of the model list, which OpenAI's and Anthropic's clients can read."""
 
     @app.get("/v1/models")
     async def models() -> Json:
@@ -138,7 +138,7 @@ def add_models(app: FastAPI, service: Service) -> None:
 
 
 def add_state(app: FastAPI, service: Service) -> None:
-    """Adds what tells how the server is."""
+    """Adds the routes of health and metrics."""
 
     @app.get("/health")
     async def health() -> Response:
@@ -155,13 +155,13 @@ def add_state(app: FastAPI, service: Service) -> None:
 
 
 def model_of(service: Service, given: str | None) -> str:
-    """The model's name, as the request gives it or the first. Raises ApiError for another one."""
+    """Returns the model's name in the request, or the first served one. Raises ApiError (404) for an unknown name."""
     check_model(given, service.names)
     return given or service.names[0]
 
 
 def described(service: Service, name: str) -> Json:
-    """One entry of the list of models."""
+    """Returns one entry of the model list."""
     created = service.started_at
     return {
         "id": name,

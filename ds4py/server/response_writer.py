@@ -1,4 +1,4 @@
-"""How an API writes an answer: events of a stream, and the same as one object."""
+"""The interface by which an API writes an answer, as events of a stream or as one object, and the HTTP responses."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ PING_SECONDS: Final = 15
 
 
 def dumped(value: object) -> bytes:
-    """JSON. Half of a surrogate pair, which a request's JSON may hold and an answer repeat, becomes a question mark."""
+    """Returns the value as JSON in UTF-8. A lone surrogate, which a request may hold, becomes a question mark."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 class JsonResponse(JSONResponse):
-    """A response that is JSON, whatever texts are in it."""
+    """A JSON response whose texts may hold lone surrogates."""
 
     def render(self, content: object) -> bytes:
-        """The body."""
+        """Returns the body as bytes."""
         return dumped(content)
 
 
 class StreamEvent(NamedTuple):
-    """One event: its data, an object or a plain word, and its name where the API has names."""
+    """One server-sent event: its data (an object or a plain word) and its name, if the API names its events."""
 
     data: Json | str
     name: str | None = None
 
     def encode(self) -> ServerSentEvent:
-        """As it goes over the line."""
+        """Returns the event in the form that sse-starlette sends."""
         data = self.data if isinstance(self.data, str) else dumped(self.data).decode()
         return ServerSentEvent(data, event=self.name, sep="\n")
 
@@ -53,27 +53,27 @@ class ResponseWriter(ABC):
     """Writes one answer. `body` is what the events add up to, so that both say the same."""
 
     ping: StreamEvent | None = None
-    """What shows that the connection lives; None is a comment."""
+    """The event that keeps an idle connection open; None sends a comment instead."""
 
     @abstractmethod
     def begin(self) -> list[StreamEvent]:
-        """What is known before anything is computed."""
+        """Returns the events that precede the computation."""
 
     @abstractmethod
     def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
-        """What a piece adds."""
+        """Returns the events that a piece of the answer adds."""
 
     @abstractmethod
     def end(self, stream: ChatStream) -> list[StreamEvent]:
-        """What ends an answer that is whole."""
+        """Returns the events that end a complete answer."""
 
     @abstractmethod
     def failed(self, error: ApiError) -> list[StreamEvent]:
-        """What ends one that is not."""
+        """Returns the events that end an answer that failed with `error`."""
 
     @abstractmethod
     def body(self) -> Json:
-        """The answer as one object, after its end."""
+        """Returns the whole answer as one object; valid after `end`."""
 
 
 async def stream_events(job: Job, writer: ResponseWriter) -> AsyncIterator[ServerSentEvent]:
@@ -92,7 +92,7 @@ async def stream_events(job: Job, writer: ResponseWriter) -> AsyncIterator[Serve
 
 
 async def complete_body(job: Job, writer: ResponseWriter) -> Json:
-    """The answer as one object. Raises what the stream raises."""
+    """Computes the answer and returns it as one object. Raises what the stream raises."""
     writer.begin()
     async for piece in job.pieces():
         writer.piece(piece, job.stream)
@@ -101,7 +101,7 @@ async def complete_body(job: Job, writer: ResponseWriter) -> Json:
 
 
 class EventStreamResponse(EventSourceResponse):
-    """The response of a stream; however it ends, its job is stopped."""
+    """The response that sends a stream of events. It stops its job however the stream ends."""
 
     def __init__(self, job: Job, writer: ResponseWriter, stalled_seconds: float) -> None:
         ping = writer.ping
@@ -115,7 +115,7 @@ class EventStreamResponse(EventSourceResponse):
         self._job = job
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends it."""
+        """Sends the stream; gives up when the client takes nothing for `stalled_seconds`."""
         try:
             await super().__call__(scope, receive, send)
         except SendTimeoutError:
@@ -125,5 +125,5 @@ class EventStreamResponse(EventSourceResponse):
 
 
 def new_id(prefix: str) -> str:
-    """A name that nothing else has."""
+    """Returns a random identifier that begins with `prefix`."""
     return prefix + secrets.token_hex(12)

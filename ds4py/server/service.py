@@ -1,4 +1,4 @@
-"""The engine behind the endpoints: loaded once, asked by many."""
+"""The service behind the endpoints: one engine, which is loaded once and shared by all requests."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ log = logging.getLogger(__name__)
 
 Progress = Callable[[float], None]
 Load = Callable[[Progress], "Engine"]
-"""Loads the engine, and says how much is done."""
+"""A function that loads the engine and reports its progress as a fraction from 0 to 1."""
 
 
 class Service:
-    """What the endpoints share. All of it belongs to the event loop but for the loading and the answers' threads."""
+    """State that the endpoints share. Only the event loop uses it, except for loading and for the answers' threads."""
 
     def __init__(self, options: ServerOptions) -> None:
         self.options = options
@@ -49,23 +49,23 @@ class Service:
 
     @property
     def state(self) -> str:
-        """loading, ok or stopping."""
+        """The state of the server: `loading`, `ok` or `stopping`."""
         return "stopping" if self.queue.closed else "ok" if self._engine is not None else "loading"
 
     @property
     def engine(self) -> Engine:
-        """Raises ApiError until it can answer."""
+        """The loaded engine. Raises ApiError (503) while it is loading."""
         if self._engine is None:
             raise ApiError(503, f"the model is loading ({self.progress:.0%})", code="loading", retry_after=5)
         return self._engine
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What requests may call the model."""
+        """The names by which requests may ask for the model."""
         return self.options.aliases or (self.engine.name,)
 
     async def load(self, load: Load) -> None:
-        """Loads the engine, and lets it compute a little, so that ready means ready."""
+        """Loads the engine in a thread and warms it up. Raises what `load` raises."""
 
         def loaded() -> Engine:
             engine = load(self._loaded)
@@ -82,7 +82,7 @@ class Service:
     async def answer(
         self, request: Request, generation: GenerationRequest, writer: ResponseWriter, *, stream: bool
     ) -> Response:
-        """Answers a request; a client that leaves ends its job."""
+        """Answers a request, and stops its job if the client disconnects. Raises ApiError if the queue is full."""
         arrived = time.monotonic()
         engine = self.engine
         ticket = self.queue.enter(client_of(request))
@@ -101,7 +101,7 @@ class Service:
         return await attended(request, job, writer)
 
     async def stop(self) -> None:
-        """Stops all answers, and waits for their threads."""
+        """Stops all jobs and waits until their threads have ended."""
         self.queue.closed = True
         jobs = list(self._jobs)
         for job in jobs:
@@ -110,7 +110,7 @@ class Service:
             await job.ended()
 
     def close(self) -> None:
-        """Waits for the threads, and lets go of the engine."""
+        """Waits for the threads and closes the engine."""
         self._executor.shutdown()
         if self._engine is not None:
             self._engine.close()
@@ -118,13 +118,13 @@ class Service:
 
 
 def warm_up(engine: Engine) -> None:
-    """Computes a few tokens: what is built or read at first use is there then."""
+    """Generates a few tokens, so that what is built or read at first use exists before the first request."""
     for _ in engine.complete([engine.tokenizer.bos_id or 0], max_tokens=4):
         pass
 
 
 async def attended(request: Request, job: Job, writer: ResponseWriter) -> Response:
-    """The whole answer, unless the client leaves before."""
+    """Returns the whole answer, or an empty response with status 499 if the client disconnects first."""
     task = asyncio.create_task(complete_body(job, writer))
     gone = asyncio.create_task(left(request))
     try:
@@ -138,11 +138,11 @@ async def attended(request: Request, job: Job, writer: ResponseWriter) -> Respon
 
 
 async def left(request: Request) -> None:
-    """Returns once the client is gone."""
+    """Waits until the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 def client_of(request: Request) -> str:
-    """Whom a request belongs to in the queue: an address."""
+    """Returns the address that stands for the client in the queue."""
     return request.client.host if request.client else ""

@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from ds4py.chat.reply import Content, Event, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
+from ds4py.chat.events import Content, Event, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.server.errors import ApiError, anthropic_body
 from ds4py.server.response_writer import ResponseWriter, StreamEvent, new_id
 

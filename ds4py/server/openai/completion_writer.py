@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from ds4py.chat.reply import Content
+from ds4py.chat.events import Content
 from ds4py.server.errors import ApiError, openai_body
 from ds4py.server.openai.chat_writer import DONE, usage
 from ds4py.server.openai.logprobs import LOWEST, token_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from ds4py.chat.events import Content, Event, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.chat.markers import END_THINK
-from ds4py.chat.reply import Content, Event, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.server.errors import ApiError
 from ds4py.server.openai.logprobs import entries
 from ds4py.server.response_writer import ResponseWriter, StreamEvent, new_id
