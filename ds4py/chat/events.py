@@ -10,21 +10,21 @@ from ds4py.chat.messages import Message, ToolCall
 
 @dataclass(frozen=True)
 class Reasoning:
-    """A part of what the model thinks."""
+    """A part of the model's reasoning."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Content:
-    """A part of what it says."""
+    """A part of the answer's content."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class ToolCallStart:
-    """A call of a tool begins. Calls are counted from 0."""
+    """The beginning of a tool call. `index` counts the calls of an answer from 0."""
 
     index: int
     name: str
@@ -40,7 +40,7 @@ class ToolCallArguments:
 
 @dataclass(frozen=True)
 class ToolCallEnd:
-    """A call is whole."""
+    """The end of a tool call."""
 
     index: int
 
@@ -49,7 +49,7 @@ Event = Reasoning | Content | ToolCallStart | ToolCallArguments | ToolCallEnd
 
 
 def message_of(events: Iterable[Event]) -> Message:
-    """The assistant's message that the events of a whole answer make."""
+    """Returns the assistant's message that the events of a whole answer make up."""
     parts = list(events)
     arguments: dict[int, list[str]] = {each.index: [] for each in parts if isinstance(each, ToolCallStart)}
     for each in parts:

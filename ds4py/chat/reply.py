@@ -1,4 +1,4 @@
-"""What a model answers, taken apart as it arrives: reasoning, content and tool calls."""
+"""A parser that divides an answer into reasoning, content and tool calls as it arrives."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 BEFORE_CALLS: Final = "\n\n"
-"""Between the content and the calls; it belongs to neither."""
+"""The text between content and calls; it belongs to neither."""
 
 LONGEST_TAG: Final = 4096
 """Characters of a tag, so that looking for its end takes bounded time."""
@@ -73,12 +73,12 @@ class ReplyParser:
         self._first = 0  # call of the block
 
     def push(self, text: str) -> list[Event]:
-        """The events that this text completes."""
+        """Returns the events that this text completes."""
         self._text += text
         return self._run()
 
     def finish(self) -> list[Event]:
-        """The events at the end of the answer, from what was held back."""
+        """Returns the last events, from the text that was held back."""
         if self._state == self._start:
             self._state = self._then
         return [*self._run(), *self._rest()]
@@ -93,7 +93,7 @@ class ReplyParser:
         return events
 
     def _rest(self) -> Iterable[Event]:
-        """What the last state has held back for what would follow."""
+        """Yields the text that the last state held back."""
         whole = self._state == self._between and self._index > self._first and CLOSE.startswith(self._text)
         text = "" if whole else "".join(self._raw) + self._text
         self._text, self._raw = "", []
@@ -140,7 +140,7 @@ class ReplyParser:
         return kept
 
     def _between(self) -> bool:
-        """In the block, outside of calls."""
+        """Reads a tag in the block, outside of calls."""
         tag = self._tag()
         if tag is None:
             return False
@@ -155,7 +155,7 @@ class ReplyParser:
         return True
 
     def _inside(self) -> bool:
-        """In a call, outside of parameters."""
+        """Reads a tag in a call, outside of parameters."""
         tag = self._tag()
         if tag is None:
             return False
@@ -182,7 +182,7 @@ class ReplyParser:
         return True
 
     def _tag(self) -> str | None:
-        """The next tag; None where it is not whole yet. Raises Malformed for what cannot become one."""
+        """Returns the next tag, or None if it is not complete. Raises Malformed for text that cannot become a tag."""
         tag = self._text.lstrip()
         self._raw.append(self._text[: len(self._text) - len(tag)])
         self._text = tag
@@ -210,7 +210,7 @@ class ReplyParser:
         self._raw = []
 
     def _give_up(self) -> None:
-        """What is left of the answer is content."""
+        """Treats the rest of the answer as content."""
         self._text = "".join(self._raw) + self._text
         self._raw = []
         self._state = self._plain
@@ -223,11 +223,11 @@ class ReplyParser:
 
 
 def ends(text: str) -> int:
-    """How many line ends at the end of a text may be those before calls."""
+    """Returns how many line ends at the end of a text may belong to calls that follow."""
     return len(BEFORE_CALLS) if text.endswith(BEFORE_CALLS) else partial_match_length(text, BEFORE_CALLS)
 
 
 def parse_reply(text: str, *, thinking: bool, tools: bool) -> Message:
-    """The assistant's message of a whole answer, with calls that have no ids; the arguments are `ReplyParser`'s."""
+    """Parses a whole answer into a message; its calls have no ids. The arguments are those of `ReplyParser`."""
     parser = ReplyParser(thinking=thinking, tools=tools)
     return message_of([*parser.push(text), *parser.finish()])

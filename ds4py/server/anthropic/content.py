@@ -14,14 +14,14 @@ Json = dict[str, Any]
 
 
 class CacheControl(Fields):
-    """A hint where to keep a prompt; here all of it is kept without one."""
+    """A hint to cache a prompt up to here. It has no effect, because whole prompts are cached anyway."""
 
     type: Literal["ephemeral"]
     ttl: Literal["5m", "1h"] | None = None
 
 
 class TextBlock(Fields):
-    """Text."""
+    """A block of text."""
 
     type: Literal["text"]
     text: str
@@ -30,7 +30,7 @@ class TextBlock(Fields):
 
 
 class ThinkingBlock(Fields):
-    """What the model thought in an earlier turn; the signature is not looked at."""
+    """The reasoning of an earlier turn; the signature is not checked."""
 
     type: Literal["thinking"]
     thinking: str
@@ -38,7 +38,7 @@ class ThinkingBlock(Fields):
 
 
 class ToolUseBlock(Fields):
-    """A call that the model made."""
+    """A tool call of the model."""
 
     type: Literal["tool_use"]
     id: Text
@@ -50,7 +50,7 @@ class ToolUseBlock(Fields):
 
 
 class ToolResultBlock(Fields):
-    """What a call gave."""
+    """The result of a tool call."""
 
     type: Literal["tool_result"]
     tool_use_id: Text
@@ -61,18 +61,18 @@ class ToolResultBlock(Fields):
     toolset_name: None = None
 
     def plain(self) -> Json:
-        """As `Engine.chat` takes it."""
+        """Returns the message in the form that `Engine.chat` takes."""
         return tool_result(self.tool_use_id, ("Error: " if self.is_error else "") + joined(self.content))
 
 
 class UserTurn(Fields):
-    """What the user says, and what calls gave."""
+    """A user's turn: text and results of tool calls."""
 
     role: Literal["user"]
     content: str | Some[Annotated[TextBlock | ToolResultBlock, Discriminator("type")]]
 
     def plain(self) -> list[Json]:
-        """As `Engine.chat` takes it: a message for each block."""
+        """Returns one message per block, in the form that `Engine.chat` takes."""
         if isinstance(self.content, str):
             return [{"role": "user", "content": self.content}]
         return [
@@ -82,13 +82,13 @@ class UserTurn(Fields):
 
 
 class AssistantTurn(Fields):
-    """What the model has answered."""
+    """An earlier answer of the model."""
 
     role: Literal["assistant"]
     content: str | Some[Annotated[TextBlock | ThinkingBlock | ToolUseBlock, Discriminator("type")]]
 
     def plain(self) -> list[Json]:
-        """As `Engine.chat` takes it."""
+        """Returns the message in the form that `Engine.chat` takes."""
         if isinstance(self.content, str):
             return [assistant(self.content, None, [])]
         text = [block.text for block in self.content if isinstance(block, TextBlock)]
@@ -102,7 +102,7 @@ class AssistantTurn(Fields):
 
 
 def joined(content: str | list[TextBlock] | None) -> str:
-    """A content's text; blocks stand on lines of their own."""
+    """Returns a content's text; its blocks are joined by line ends."""
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join(block.text for block in content)

@@ -1,4 +1,4 @@
-"""POST /v1/messages: the answer."""
+"""The answer of POST /v1/messages."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class MessageWriter(ResponseWriter):
         self._open = False
 
     def begin(self) -> list[StreamEvent]:
-        """Nothing: the first event says how much of the prompt was cached."""
+        """Returns no events, because the first one has to say how much of the prompt was cached."""
         return []
 
     def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
-        """Its parts as deltas of blocks."""
+        """Returns the piece's events as deltas of content blocks."""
         result = self._start(stream)
         for part in piece.events:
             result += self._part(part)
         return result
 
     def end(self, stream: ChatStream) -> list[StreamEvent]:
-        """Why it ended, and what it took."""
+        """Returns the events with the stop reason and the usage."""
         result = self._start(stream) + self._close()
         reason = "stop_sequence" if stream.stop_string else STOP_REASONS[stream.finish_reason or "stop"]
         ending = {"stop_reason": reason, "stop_sequence": stream.stop_string}
@@ -58,11 +58,11 @@ class MessageWriter(ResponseWriter):
         return [*result, named(last), named({"type": "message_stop"})]
 
     def failed(self, error: ApiError) -> list[StreamEvent]:
-        """The error."""
+        """Returns the error event."""
         return [StreamEvent(anthropic_body(error), "error")]
 
     def body(self) -> Json:
-        """The whole message."""
+        """Returns the whole message."""
         return self._message
 
     def _start(self, stream: ChatStream) -> list[StreamEvent]:
@@ -94,7 +94,7 @@ class MessageWriter(ResponseWriter):
         return block
 
     def _block(self, kind: str, block: Json) -> list[StreamEvent]:
-        """Goes on with the open block of that kind, or begins one."""
+        """Continues the open block if it is of this kind, else begins one."""
         if self._open and self._last["type"] == kind:
             return []
         closed = self._close()
@@ -122,19 +122,19 @@ class MessageWriter(ResponseWriter):
 
 
 def number(text: str) -> int | float | str:
-    """A number of a call; one so large that Python has no place for it stays text, since JSON has no infinity."""
+    """Parses a number of a call's arguments; one that overflows a float stays text, because JSON has no infinity."""
     if not math.isfinite(float(text)):
         return text
     return int(text) if text.removeprefix("-").isdigit() else float(text)
 
 
 def named(data: Json) -> StreamEvent:
-    """An event that has its data's type as its name."""
+    """Returns an event whose name is the type in its data."""
     return StreamEvent(data, data["type"])
 
 
 def usage(stream: ChatStream) -> Json:
-    """Tokens; those of the prompt that were cached are counted apart."""
+    """Returns the token counts; cached tokens of the prompt are counted apart from the others."""
     used = stream.usage
     return {
         "input_tokens": used.prompt_tokens - used.cached_tokens,

@@ -1,4 +1,4 @@
-"""POST /v1/messages and /v1/messages/count_tokens: the requests."""
+"""The requests of POST /v1/messages and /v1/messages/count_tokens."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Json = dict[str, Any]
 
 
 class Disabled(Fields):
-    """The model answers at once."""
+    """The model answers without thinking."""
 
     type: Literal["disabled"]
 
 
 class Enabled(Fields):
-    """It thinks first. The budget is a target, not a limit, in Anthropic's words; here max_tokens is the limit."""
+    """The model thinks first. The budget is a target and not a limit; `max_tokens` is the limit."""
 
     type: Literal["enabled"]
     budget_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -31,7 +31,7 @@ class Enabled(Fields):
 
 
 class Adaptive(Fields):
-    """It thinks first, as long as it likes."""
+    """The model thinks first, without a budget."""
 
     type: Literal["adaptive"]
     display: Literal["summarized"] | None = None
@@ -45,14 +45,14 @@ class OutputSchemaFormat(Fields):
 
 
 class OutputConfig(Fields):
-    """How long to think, and the form of the answer."""
+    """The effort of thinking, and the format of the answer."""
 
     effort: Literal["high", "max"] | None = None
     format: OutputSchemaFormat | None = None
 
 
 class MessagesMetadata(Fields):
-    """Who asks; for information."""
+    """The caller's metadata, which has no effect."""
 
     user_id: str | None = None
 
@@ -73,7 +73,7 @@ class PromptRequest(Fields):
     cache_control: CacheControl | None = None
 
     def generation_request(self) -> GenerationRequest:
-        """What it asks of the engine. Raises ApiError for fields that contradict each other."""
+        """Returns the request to the engine. Raises ApiError for fields that contradict each other."""
         config = self.output_config or OutputConfig()
         tools = [declared(tool.name, tool.description, tool.input_schema) for tool in self.tools or ()]
         force = self._forced(tools)
@@ -117,6 +117,6 @@ class MessagesRequest(PromptRequest, PolicyFields):
     metadata: MessagesMetadata | None = None
 
     def generation_request(self) -> GenerationRequest:
-        """What it asks of the engine. Raises ApiError for fields that contradict each other."""
+        """Returns the request to the engine. Raises ApiError for fields that contradict each other."""
         stop = tuple(self.stop_sequences or ())
         return replace(super().generation_request(), sampling=self.policy(), max_tokens=self.max_tokens, stop=stop)

@@ -9,7 +9,7 @@ from ds4py.server.fields import Fields, JsonObject, Text
 
 
 class MessagesTool(Fields):
-    """A tool of the caller's; there are no others."""
+    """A tool that the caller defines; the server has none of its own."""
 
     name: Text
     description: str | None = None
@@ -22,21 +22,21 @@ class MessagesTool(Fields):
 
 
 class AutoChoice(Fields):
-    """The model calls tools as it likes."""
+    """The model decides whether to call tools."""
 
     type: Literal["auto"]
     disable_parallel_tool_use: Literal[False] | None = None
 
 
 class AnyChoice(Fields):
-    """It calls one, or several."""
+    """The model calls at least one tool."""
 
     type: Literal["any"]
     disable_parallel_tool_use: bool | None = None
 
 
 class OneChoice(Fields):
-    """It calls that one."""
+    """The model calls the named tool."""
 
     type: Literal["tool"]
     name: Text
@@ -44,6 +44,6 @@ class OneChoice(Fields):
 
 
 class NoChoice(Fields):
-    """It calls none."""
+    """The model calls no tool."""
 
     type: Literal["none"]

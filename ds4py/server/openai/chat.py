@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions: the request."""
+"""The request of POST /v1/chat/completions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TextFormat(Fields):
 
 
 ANY_OBJECT: Json = {"type": "object"}
-"""Its schema."""
+"""The JSON schema of any object."""
 
 
 class ObjectFormat(Fields):
@@ -88,7 +88,7 @@ class ChatRequest(OpenAIPolicyFields):
     metadata: Notes | None = None
 
     def generation_request(self) -> GenerationRequest:
-        """What it asks of the engine. Raises ApiError for fields that contradict each other."""
+        """Returns the request to the engine. Raises ApiError for fields that contradict each other."""
         tools = [declared(**tool.function.model_dump(exclude={"strict"})) for tool in self.tools or ()]
         named = self.tool_choice if isinstance(self.tool_choice, ChatToolChoice) else None
         choice = "function" if isinstance(self.tool_choice, ChatToolChoice) else self.tool_choice

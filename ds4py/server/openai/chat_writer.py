@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions: the answer."""
+"""The answer of POST /v1/chat/completions."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class ChatWriter(ResponseWriter):
         self._usage: Json = {}
 
     def begin(self) -> list[StreamEvent]:
-        """The role."""
+        """Returns a chunk with the role."""
         return [self._chunk({"role": "assistant", "content": ""})]
 
     def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
-        """A chunk for each event."""
+        """Returns a chunk for each event of the piece."""
         if piece.logprobs:
             self._pending += entries(self._tokenizer, piece.logprobs)
         deltas = [self._delta(part) for part in piece.events]
         return [self._chunk(delta) for delta in deltas if delta]
 
     def end(self, stream: ChatStream) -> list[StreamEvent]:
-        """Why it ended, and what it took."""
+        """Returns the finish reason, the usage if it was asked for, and `[DONE]`."""
         self._finish = stream.finish_reason
         self._usage = usage(stream)
         last = [self._chunk({}, self._finish)]
@@ -58,11 +58,11 @@ class ChatWriter(ResponseWriter):
         return [*last, DONE]
 
     def failed(self, error: ApiError) -> list[StreamEvent]:
-        """The error, as the official client looks for it."""
+        """Returns the error in the form that the official client raises."""
         return [StreamEvent(openai_body(error))]
 
     def body(self) -> Json:
-        """The whole completion."""
+        """Returns the whole completion."""
         message: Json = {"role": "assistant", "content": "".join(self._content) or (None if self._calls else "")}
         if self._reasoning:
             message["reasoning_content"] = "".join(self._reasoning)
@@ -103,7 +103,7 @@ class ChatWriter(ResponseWriter):
 
 
 def usage(stream: ChatStream) -> Json:
-    """Tokens, as both kinds of completions tell them."""
+    """Returns the token counts, in the form of both kinds of completions."""
     used = stream.usage
     return {
         "prompt_tokens": used.prompt_tokens,

@@ -1,4 +1,4 @@
-"""POST /v1/completions: the answer."""
+"""The answer of POST /v1/completions."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class CompletionWriter(ResponseWriter):
         self._usage: Json = {}
 
     def begin(self) -> list[StreamEvent]:
-        """Nothing."""
+        """Returns no events."""
         return []
 
     def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
-        """A chunk, where there is something to show."""
+        """Returns one chunk, or none if the piece has neither text nor tokens."""
         text = "".join(part.text for part in piece.events if isinstance(part, Content))
         new = None if piece.logprobs is None else self._entries(piece)
         self._text.append(text)
@@ -52,7 +52,7 @@ class CompletionWriter(ResponseWriter):
         return [self._chunk(text, new)] if text or piece.tokens else []
 
     def end(self, stream: ChatStream) -> list[StreamEvent]:
-        """Why it ended, and what it took."""
+        """Returns the finish reason, the usage if it was asked for, and `[DONE]`."""
         self._finish = stream.finish_reason
         self._usage = usage(stream)
         last = [self._chunk("", None, self._finish)]
@@ -61,11 +61,11 @@ class CompletionWriter(ResponseWriter):
         return [*last, DONE]
 
     def failed(self, error: ApiError) -> list[StreamEvent]:
-        """The error, as the official client looks for it."""
+        """Returns the error in the form that the official client raises."""
         return [StreamEvent(openai_body(error))]
 
     def body(self) -> Json:
-        """The whole completion."""
+        """Returns the whole completion."""
         choice = choice_of("".join(self._text), self._logprobs, self._finish)
         return {**self._head, "choices": [choice], "usage": self._usage}
 
@@ -73,7 +73,7 @@ class CompletionWriter(ResponseWriter):
         return StreamEvent({**self._head, "choices": [choice_of(text, logprobs, finish)]})
 
     def _entries(self, piece: ChatPiece) -> Json:
-        """The piece's log-probabilities; offsets count characters of the tokens' texts."""
+        """Returns the piece's log-probabilities; offsets count characters of the tokens' texts."""
         result: Json = {key: [] for key in LISTS}
         for each in piece.logprobs or ():
             text = token_text(self._tokenizer, each.token)
@@ -87,5 +87,5 @@ class CompletionWriter(ResponseWriter):
 
 
 def choice_of(text: str, logprobs: Json | None, finish: str | None) -> Json:
-    """The one choice there is."""
+    """Returns the completion's only choice."""
     return {"index": 0, "text": text, "logprobs": logprobs, "finish_reason": finish}

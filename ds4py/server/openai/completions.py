@@ -1,4 +1,4 @@
-"""POST /v1/completions: the request."""
+"""The request of POST /v1/completions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CompletionRequest(OpenAIPolicyFields):
     user: str | None = None
 
     def generation_request(self) -> GenerationRequest:
-        """What it asks of the engine. Raises ApiError for several prompts."""
+        """Returns the request to the engine. Raises ApiError for several prompts."""
         return GenerationRequest(
             prompt=self._one_prompt(),
             sampling=self.policy(),

@@ -1,4 +1,4 @@
-"""POST /v1/responses: the answer."""
+"""The answer of POST /v1/responses."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class ResponseItemWriter(ResponseWriter):
         self._sequence = 0
 
     def begin(self) -> list[StreamEvent]:
-        """The response, still empty."""
+        """Returns the events with the empty response."""
         return [self._event(f"response.{state}", response=dict(self._response)) for state in ("created", "in_progress")]
 
     def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
-        """Its parts as deltas of items."""
+        """Returns the piece's events as deltas of items."""
         if piece.logprobs:
             self._pending += self._said(entries(self._tokenizer, piece.logprobs))
         result = [event for part in piece.events for event in self._part(part)]
@@ -48,7 +48,7 @@ class ResponseItemWriter(ResponseWriter):
         return result
 
     def end(self, stream: ChatStream) -> list[StreamEvent]:
-        """The whole response."""
+        """Returns the whole response."""
         status = "incomplete" if stream.finish_reason == "length" else "completed"
         result = self._close(status)
         self._response["status"] = status
@@ -60,17 +60,17 @@ class ResponseItemWriter(ResponseWriter):
         return [*result, self._event(f"response.{status}", response=self._response)]
 
     def failed(self, error: ApiError) -> list[StreamEvent]:
-        """The response with its error."""
+        """Returns the event of a response that failed."""
         self._response["status"] = "failed"
         self._response["error"] = {"code": "server_error", "message": error.detail}
         return [self._event("response.failed", response=self._response)]
 
     def body(self) -> Json:
-        """The whole response."""
+        """Returns the whole response."""
         return self._response
 
     def _said(self, found: list[Json]) -> list[Json]:
-        """Log-probabilities less those of what is thought: they belong to the text of the answer."""
+        """Returns the log-probabilities of the answer's tokens, without those of the reasoning before it."""
         if not self._thinking:
             return found
         end = next((at for at, each in enumerate(found) if each["token"] == END_THINK), None)
@@ -100,7 +100,7 @@ class ResponseItemWriter(ResponseWriter):
         return self._close()
 
     def _text(self, kind: str, text: str) -> list[StreamEvent]:
-        """More text of the open item of that kind, or of a new one."""
+        """Adds text to the open item if it is of this kind, else to a new one."""
         result: list[StreamEvent] = []
         if self._open is None or self._open["type"] != kind:
             result = self._close() + self._begin(new_item(kind)) + self._begin_text(kind)
@@ -164,19 +164,19 @@ class ResponseItemWriter(ResponseWriter):
 
 
 def new_item(kind: str) -> Json:
-    """An item of text."""
+    """Returns an empty item of text: a message or a reasoning."""
     if kind == "message":
         return {"type": "message", "id": new_id("msg_"), "role": "assistant", "content": []}
     return {"type": "reasoning", "id": new_id("rs_"), "summary": [], "content": []}
 
 
 def copied(item: Json) -> Json:
-    """The item as it is now."""
+    """Returns a copy of the item, which later text does not change."""
     return {**item, "content": list(item["content"])} if "content" in item else dict(item)
 
 
 def new_response(model: str, request: ResponseRequest) -> Json:
-    """A response to which nothing has been written, with what its request says."""
+    """Returns an empty response that repeats the request's options."""
     return {
         "id": new_id("resp_"),
         "object": "response",
@@ -207,12 +207,12 @@ def new_response(model: str, request: ResponseRequest) -> Json:
 
 
 def written(value: Any) -> Any:
-    """A field as it came."""
+    """Returns a field of the request as it was sent."""
     return value.model_dump(by_alias=True, exclude_unset=True) if hasattr(value, "model_dump") else value
 
 
 def usage(stream: ChatStream, reasoning_tokens: int) -> Json:
-    """Tokens."""
+    """Returns the token counts."""
     used = stream.usage
     return {
         "input_tokens": used.prompt_tokens,

@@ -31,7 +31,7 @@ WITH_LOGPROBS = "message.output_text.logprobs"
 
 
 class MessageItem(Fields):
-    """What somebody says."""
+    """A message of any role."""
 
     role: Literal["user", "system", "developer", "assistant"]
     content: Texts
@@ -42,7 +42,7 @@ class MessageItem(Fields):
 
 
 class CallItem(Fields):
-    """A call that the model made."""
+    """A tool call of the model."""
 
     type: Literal["function_call"]
     call_id: Text
@@ -55,7 +55,7 @@ class CallItem(Fields):
 
 
 class CallOutputItem(Fields):
-    """What a call gave."""
+    """The result of a tool call."""
 
     type: Literal["function_call_output"]
     call_id: Text
@@ -65,14 +65,14 @@ class CallOutputItem(Fields):
 
 
 class ReasoningText(Fields):
-    """A part of what the model thought."""
+    """A part of the model's reasoning."""
 
     type: Literal["reasoning_text"]
     text: str
 
 
 class ReasoningItem(Fields):
-    """What it thought."""
+    """The model's reasoning in an earlier turn."""
 
     type: Literal["reasoning"]
     id: str | None = None
@@ -83,7 +83,7 @@ class ReasoningItem(Fields):
 
 
 def item_type(item: Any) -> str:
-    """The type of an item; a message may leave it out."""
+    """Returns the type of an item; a message may leave it out."""
     return str(item.get("type", "message") if isinstance(item, dict) else getattr(item, "type", "message"))
 
 
@@ -97,7 +97,7 @@ Item = Annotated[
 
 
 class FunctionTool(Fields):
-    """A tool of the caller's; there are no others."""
+    """A tool that the caller defines; the server has none of its own."""
 
     type: Literal["function"]
     name: Text
@@ -107,7 +107,7 @@ class FunctionTool(Fields):
 
 
 class ResponseToolChoice(Fields):
-    """The tool to call."""
+    """The choice of one tool that has to be called."""
 
     type: Literal["function"]
     name: Text
@@ -124,14 +124,14 @@ class TextSchemaFormat(Fields):
 
 
 class TextConfig(Fields):
-    """The form of the answer."""
+    """The format of the answer."""
 
     format: Annotated[TextFormat | ObjectFormat | TextSchemaFormat, Discriminator("type")] | None = None
     verbosity: Literal["medium"] | None = None
 
 
 class ReasoningConfig(Fields):
-    """How long to think."""
+    """The effort of thinking."""
 
     effort: Literal["none", "high", "max"] | None = None
     summary: None = None
@@ -175,7 +175,7 @@ class ResponseRequest(PolicyFields):
         return self.reasoning is not None and self.reasoning.effort not in (None, "none")
 
     def generation_request(self) -> GenerationRequest:
-        """What it asks of the engine. Raises ApiError for fields that contradict each other."""
+        """Returns the request to the engine. Raises ApiError for fields that contradict each other."""
         tools = [declared(tool.name, tool.description, tool.parameters) for tool in self.tools or ()]
         named = self.tool_choice if isinstance(self.tool_choice, ResponseToolChoice) else None
         choice = "function" if isinstance(self.tool_choice, ResponseToolChoice) else self.tool_choice
@@ -217,7 +217,7 @@ class ResponseRequest(PolicyFields):
 
 
 def messages(items: list[MessageItem | CallItem | CallOutputItem | ReasoningItem]) -> list[Json]:
-    """The conversation of a list of items; what the assistant thought, said and called in one turn is one message."""
+    """Returns the messages of a list of items; the items of one assistant's turn become one message."""
     result: list[Json] = []
     for item in items:
         if isinstance(item, CallOutputItem):
@@ -232,7 +232,7 @@ def messages(items: list[MessageItem | CallItem | CallOutputItem | ReasoningItem
 
 
 def add(message: Json, item: MessageItem | CallItem | ReasoningItem) -> None:
-    """Adds a part of the assistant's turn."""
+    """Adds an item to an assistant's message."""
     if isinstance(item, MessageItem):
         message["content"] += joined(item.content)
     elif isinstance(item, CallItem):

@@ -22,27 +22,27 @@ class Function(Fields):
 
 
 class ChatTool(Fields):
-    """A tool of the caller's; there are no others."""
+    """A tool that the caller defines; the server has none of its own."""
 
     type: Literal["function"]
     function: Function
 
 
 class NamedFunction(Fields):
-    """A function by its name."""
+    """The name of a function."""
 
     name: Text
 
 
 class ChatToolChoice(Fields):
-    """The tool to call."""
+    """The choice of one tool that has to be called."""
 
     type: Literal["function"]
     function: NamedFunction
 
 
 def declared(name: str, description: str | None, parameters: Json | None) -> Json:
-    """A tool as `Engine.chat` takes it, without what was not given."""
+    """Returns a tool in the form that `Engine.chat` takes, without the fields that are None."""
     function: Json = {"name": name}
     if description is not None:
         function["description"] = description
@@ -52,7 +52,7 @@ def declared(name: str, description: str | None, parameters: Json | None) -> Jso
 
 
 def forced(choice: str | None, name: str | None, parallel: bool | None, tools: Sequence[Json]) -> ForcedToolCall | None:
-    """What a choice of tools forces. `name` is the chosen tool's, where one is named; its choice is "function".
+    """Returns the calls that a tool choice forces, or None. `name` is the chosen tool if `choice` names one.
 
     Raises ApiError for a choice that cannot be kept.
     """
@@ -71,6 +71,6 @@ def forced(choice: str | None, name: str | None, parallel: bool | None, tools: S
 
 
 def check_format(form: Json | None, tools: Sequence[Json] | None) -> None:
-    """Raises ApiError where an answer would have to be JSON and a call at once."""
+    """Raises ApiError if a request has both a response format and tools."""
     if form is not None and tools:
         raise refused("tools", "they are not supported together with a form of the answer", "unsupported_value")
