@@ -50,7 +50,7 @@ The tools, and the JSON schemas of their parameters:
 
 
 class Malformed(ValueError):
-    """Text that is no tool call."""
+    """Raised for text that is no valid tool call."""
 
 
 class CallReader:
@@ -73,7 +73,7 @@ class CallReader:
 
 
 def to_json(value: object) -> str:
-    """JSON as the model was trained on it: with spaces, and with other alphabets as they are."""
+    """Returns a value as JSON in the form of the training data: with spaces, and without ASCII escapes."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -88,7 +88,7 @@ def checked_json(text: str) -> str:
 
 
 def not_json(constant: str) -> NoReturn:
-    """What Python reads and JSON has not."""
+    """Raises ValueError for NaN and infinities, which Python reads but JSON lacks."""
     raise ValueError(f"{constant} is not in JSON")
 
 

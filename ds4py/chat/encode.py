@@ -13,17 +13,17 @@ from ds4py.errors import RequestError
 
 
 class ChatTokenizer(Protocol):
-    """What is needed of a tokenizer here; `ds4py.tokenizer.Tokenizer` has it."""
+    """The methods of a tokenizer that this module calls; `ds4py.tokenizer.Tokenizer` has them."""
 
     @property
     def chat_template(self) -> str | None:
         """The Jinja source of the file's template."""
 
     def token_id(self, text: str) -> int | None:
-        """The added token of that text."""
+        """Returns the id of the added token with this text, or None."""
 
     def encode(self, text: str, *, add_bos: bool | None = None, parse_special: bool = True) -> list[int]:
-        """The ids of a text."""
+        """Returns the ids of a text."""
 
 
 def encode_chat(
@@ -37,7 +37,7 @@ def encode_chat(
     tools: Tools | None = None,
     parse_user_special: bool = False,
 ) -> list[int]:
-    """The ids of a conversation in the official layout, begin-of-sequence token included.
+    """Returns the ids of a conversation in the official layout, begin-of-sequence token included.
 
     The options are those of `render`; `template` defaults to the one of the tokenizer's file.
 
@@ -79,7 +79,7 @@ def encode_turn(
 
 
 def ids_of(tokenizer: ChatTokenizer, segments: Iterable[Segment], parse_special: bool) -> list[int]:
-    """The ids of a prompt in pieces."""
+    """Returns the ids of a prompt's segments."""
     ids: list[int] = []
     for text, is_template in segments:
         if is_template:
@@ -90,7 +90,7 @@ def ids_of(tokenizer: ChatTokenizer, segments: Iterable[Segment], parse_special:
 
 
 def marker(tokenizer: ChatTokenizer, text: str) -> list[int]:
-    """The ids of a marker: one token.
+    """Returns the ids of a marker, which is one token.
 
     Raises RequestError where there is none; only that of calls is then its characters, because small vocabularies
     (the embedded pair's) know chats without it.

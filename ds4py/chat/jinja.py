@@ -1,4 +1,4 @@
-"""Running chat templates with Jinja."""
+"""Renders chat templates with Jinja."""
 
 from json import loads
 from typing import NoReturn
@@ -10,11 +10,11 @@ from ds4py.chat.dsml import to_json
 
 
 class TemplateFailure(Exception):
-    """A template that cannot be read, or fails."""
+    """Raised for a template that cannot be read, or that fails."""
 
 
 def render(source: str, **given: object) -> str:
-    """What a template makes of its variables. Raises TemplateFailure."""
+    """Renders a template with these variables. Raises TemplateFailure."""
     try:
         # The source comes from a file that anybody may have made: it runs in a sandbox.
         return environment().from_string(source).render(**given)
@@ -31,7 +31,7 @@ def render(source: str, **given: object) -> str:
 
 
 def environment() -> ImmutableSandboxedEnvironment:
-    """Jinja as chat templates expect it."""
+    """Returns a sandboxed Jinja environment with the functions that chat templates expect."""
     made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     made.globals["raise_exception"] = fail
     made.filters["from_json"] = loads
@@ -40,5 +40,5 @@ def environment() -> ImmutableSandboxedEnvironment:
 
 
 def fail(message: str) -> NoReturn:
-    """What a template calls for input that it does not take."""
+    """Raises TemplateError; templates call it for input that they refuse."""
     raise TemplateError(message)

@@ -11,13 +11,13 @@ from typing import Final
 
 from ds4py.chat.markers import ASSISTANT, BOS, END_THINK, EOS, REMINDER, THINK, USER
 from ds4py.chat.messages import USER_ROLES, Message, read_messages
-from ds4py.chat.segments import Segment, joined
+from ds4py.chat.segments import Segment, merge_plain
 from ds4py.chat.template import ChatTemplate, check_effort
 from ds4py.chat.tools import Tools, calls_block, declaration, in_call_order
 from ds4py.errors import RequestError
 
 JOIN: Final = "\n\n"
-"""Between messages that share a marker, and between system texts."""
+"""The text between messages that share a marker, and between system texts."""
 
 
 def render(
@@ -53,11 +53,11 @@ def render(
         turns = without_old_developers(turns)
     # A user turn is last, so all reasoning there is lies before it: dropping takes every one.
     body = conversation(turns, with_reasoning=thinking and not drops)
-    return joined([*opening, *body, Segment(THINK if thinking else END_THINK, True)])
+    return merge_plain([*opening, *body, Segment(THINK if thinking else END_THINK, True)])
 
 
 def effort_text(effort: str | None, thinking: bool, template: ChatTemplate | None) -> str:
-    """The words that ask for an effort; none without one. Raises RequestError."""
+    """Returns the words that ask for an effort, empty if it is None. Raises RequestError."""
     if effort is None:
         return ""
     check_effort(effort)
@@ -69,12 +69,12 @@ def effort_text(effort: str | None, thinking: bool, template: ChatTemplate | Non
 
 
 def without_old_developers(turns: Sequence[Message]) -> list[Message]:
-    """The conversation less the developer messages before the last message, which is the user's turn."""
+    """Returns the turns without the developer messages before the last message, which is the user's turn."""
     return [message for message in turns if message.role != "developer" or message is turns[-1]]
 
 
 def conversation(turns: Sequence[Message], with_reasoning: bool) -> Iterable[Segment]:
-    """The turns, and the marker that hands over to the assistant."""
+    """Yields the segments of the turns, and the marker that begins the answer."""
     in_user = False
     for message in turns:
         if message.role in USER_ROLES:
@@ -89,12 +89,12 @@ def conversation(turns: Sequence[Message], with_reasoning: bool) -> Iterable[Seg
 
 
 def user_text(message: Message) -> str:
-    """A message's part of a user turn."""
+    """Returns the text of a message in a user turn; a tool's result stands in tags."""
     return f"<tool_result>{message.content}</tool_result>" if message.role == "tool" else message.content
 
 
 def assistant(message: Message, with_reasoning: bool) -> Iterable[Segment]:
-    """A finished turn of the assistant; a bare end of thinking where the reasoning is left out."""
+    """Yields the segments of an assistant's turn; without its reasoning, it begins with a bare `</think>`."""
     yield Segment(ASSISTANT, True)
     if with_reasoning:
         yield from (Segment(THINK, True), Segment(message.reasoning_content or "", False))

@@ -13,4 +13,4 @@ END_THINK: Final = "</think>"
 ALL: Final = (BOS, EOS, USER, ASSISTANT, REMINDER, THINK, END_THINK)
 
 DSML: Final = "｜DSML｜"
-"""In the tags of tool calls, after their `<` or `</`."""
+"""The marker in the tags of tool calls, after their `<` or `</`."""

@@ -1,4 +1,4 @@
-"""One message of a conversation, and what of a caller's input can be one."""
+"""The messages of a conversation, and their reading from a caller's input."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ REASONING_KEYS: Final = ("reasoning_content", "reasoning")
 
 @dataclass(frozen=True)
 class ToolCall:
-    """What the assistant asks of a tool: its name, a JSON object of arguments as text, and the call's id, if any."""
+    """A tool call: the tool's name, its arguments as the text of a JSON object, and the call's id, if any."""
 
     name: str
     arguments: str
@@ -45,7 +45,7 @@ class Message:
 
 
 def read_messages(given: Sequence[Message | Mapping[str, object]]) -> list[Message]:
-    """The messages of a conversation, checked.
+    """Reads and checks the messages of a conversation.
 
     Dictionaries have `role`, `content` and, for the assistant, `reasoning_content` (or `reasoning`) and `tool_calls`,
     each `{"type": "function", "id": ..., "function": {"name": ..., "arguments": ...}}` with the arguments as an object
@@ -60,7 +60,7 @@ def read_messages(given: Sequence[Message | Mapping[str, object]]) -> list[Messa
 
 
 def read_message(place: int, given: object) -> Message:
-    """One message, from a Message or a dictionary."""
+    """Reads one message, from a Message or a dictionary. Raises RequestError."""
     if isinstance(given, Mapping):
         given = from_mapping(place, given)
     if not isinstance(given, Message):
@@ -79,7 +79,7 @@ def read_message(place: int, given: object) -> Message:
 
 
 def from_mapping(place: int, given: Mapping[str, object]) -> Message:
-    """A message from the keys of a dictionary; a key that is None or an empty list counts as absent."""
+    """Reads a message from a dictionary; a key that is None or an empty list counts as absent."""
     values = {key: value for key, value in given.items() if key == "content" or (value is not None and value != [])}
     role, content = values.pop("role", None), values.pop("content", None)
     calls = read_calls(f"messages[{place}]: tool_calls", values.pop("tool_calls", ()))
@@ -95,14 +95,14 @@ def from_mapping(place: int, given: Mapping[str, object]) -> Message:
 
 
 def read_calls(where: str, given: object) -> tuple[ToolCall, ...]:
-    """The calls of a message's dictionary. Raises RequestError, beginning with `where`."""
+    """Reads the calls of a message's dictionary. Raises RequestError that begins with `where`."""
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise RequestError(f"{where}: found {type(given).__name__}, wanted a list of calls")
     return tuple(read_call(f"{where}[{place}]", call) for place, call in enumerate(given))
 
 
 def read_call(where: str, given: object) -> ToolCall:
-    """One call."""
+    """Reads one call. Raises RequestError that begins with `where`."""
     if isinstance(given, ToolCall):
         return given
     if isinstance(given, Mapping) and given.get("type", "function") == "function":

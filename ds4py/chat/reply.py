@@ -1,61 +1,42 @@
-"""What a model answers, taken apart as it arrives: reasoning, content and tool calls."""
+"""A parser that divides an answer into reasoning, content and tool calls as it arrives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from ds4py.chat.dsml import CLOSE, CLOSE_INVOKE, CLOSE_PARAMETER, INVOKE, OPEN, PARAMETER, CallReader, Malformed
+from ds4py.chat.events import (
+    Content,
+    Event,
+    Reasoning,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallStart,
+    message_of,
+)
 from ds4py.chat.markers import DSML, END_THINK, THINK
-from ds4py.chat.messages import Message, ToolCall
-from ds4py.chat.scanning import cut, pending
+from ds4py.chat.messages import Message
+from ds4py.chat.scanning import partial_match_length, split_at_first
+
+__all__ = [
+    "BEFORE_CALLS",
+    "Content",
+    "Event",
+    "Reasoning",
+    "ReplyParser",
+    "ToolCallArguments",
+    "ToolCallEnd",
+    "ToolCallStart",
+    "message_of",
+    "parse_reply",
+]
 
 BEFORE_CALLS: Final = "\n\n"
-"""Between the content and the calls; it belongs to neither."""
+"""The text between content and calls; it belongs to neither."""
 
 LONGEST_TAG: Final = 4096
 """Characters of a tag, so that looking for its end takes bounded time."""
-
-
-@dataclass(frozen=True)
-class Reasoning:
-    """A part of what the model thinks."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Content:
-    """A part of what it says."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class ToolCallStart:
-    """A call of a tool begins. Calls are counted from 0."""
-
-    index: int
-    name: str
-
-
-@dataclass(frozen=True)
-class ToolCallArguments:
-    """A part of the JSON object of a call's arguments."""
-
-    index: int
-    text: str
-
-
-@dataclass(frozen=True)
-class ToolCallEnd:
-    """A call is whole."""
-
-    index: int
-
-
-Event = Reasoning | Content | ToolCallStart | ToolCallArguments | ToolCallEnd
 
 
 class ReplyParser:
@@ -92,12 +73,12 @@ class ReplyParser:
         self._first = 0  # call of the block
 
     def push(self, text: str) -> list[Event]:
-        """The events that this text completes."""
+        """Returns the events that this text completes."""
         self._text += text
         return self._run()
 
     def finish(self) -> list[Event]:
-        """The events at the end of the answer, from what was held back."""
+        """Returns the last events, from the text that was held back."""
         if self._state == self._start:
             self._state = self._then
         return [*self._run(), *self._rest()]
@@ -112,7 +93,7 @@ class ReplyParser:
         return events
 
     def _rest(self) -> Iterable[Event]:
-        """What the last state has held back for what would follow."""
+        """Yields the text that the last state held back."""
         whole = self._state == self._between and self._index > self._first and CLOSE.startswith(self._text)
         text = "" if whole else "".join(self._raw) + self._text
         self._text, self._raw = "", []
@@ -132,7 +113,7 @@ class ReplyParser:
         return True
 
     def _thinking(self) -> bool:
-        shown, mark, self._text = cut(self._text, (END_THINK, OPEN) if self._tools else (END_THINK,))
+        shown, mark, self._text = split_at_first(self._text, (END_THINK, OPEN) if self._tools else (END_THINK,))
         if mark == END_THINK:
             self._emit(Reasoning(shown))
             self._state = self._content
@@ -141,7 +122,7 @@ class ReplyParser:
         return bool(mark)
 
     def _content(self) -> bool:
-        shown, mark, self._text = cut(self._text, (OPEN,) if self._tools else ())
+        shown, mark, self._text = split_at_first(self._text, (OPEN,) if self._tools else ())
         self._emit(Content(self._before_calls(shown, mark)))
         return bool(mark)
 
@@ -159,7 +140,7 @@ class ReplyParser:
         return kept
 
     def _between(self) -> bool:
-        """In the block, outside of calls."""
+        """Reads a tag in the block, outside of calls."""
         tag = self._tag()
         if tag is None:
             return False
@@ -174,7 +155,7 @@ class ReplyParser:
         return True
 
     def _inside(self) -> bool:
-        """In a call, outside of parameters."""
+        """Reads a tag in a call, outside of parameters."""
         tag = self._tag()
         if tag is None:
             return False
@@ -189,7 +170,7 @@ class ReplyParser:
         return True
 
     def _in_value(self) -> bool:
-        shown, mark, self._text = cut(self._text, (CLOSE_PARAMETER,))
+        shown, mark, self._text = split_at_first(self._text, (CLOSE_PARAMETER,))
         self._value.append(shown)
         self._raw += (shown, mark)
         if not mark:
@@ -201,7 +182,7 @@ class ReplyParser:
         return True
 
     def _tag(self) -> str | None:
-        """The next tag; None where it is not whole yet. Raises Malformed for what cannot become one."""
+        """Returns the next tag, or None if it is not complete. Raises Malformed for text that cannot become a tag."""
         tag = self._text.lstrip()
         self._raw.append(self._text[: len(self._text) - len(tag)])
         self._text = tag
@@ -229,7 +210,7 @@ class ReplyParser:
         self._raw = []
 
     def _give_up(self) -> None:
-        """What is left of the answer is content."""
+        """Treats the rest of the answer as content."""
         self._text = "".join(self._raw) + self._text
         self._raw = []
         self._state = self._plain
@@ -242,28 +223,11 @@ class ReplyParser:
 
 
 def ends(text: str) -> int:
-    """How many line ends at the end of a text may be those before calls."""
-    return len(BEFORE_CALLS) if text.endswith(BEFORE_CALLS) else pending(text, BEFORE_CALLS)
-
-
-def message_of(events: Iterable[Event]) -> Message:
-    """The assistant's message that the events of a whole answer make."""
-    parts = list(events)
-    arguments: dict[int, list[str]] = {each.index: [] for each in parts if isinstance(each, ToolCallStart)}
-    for each in parts:
-        if isinstance(each, ToolCallArguments):
-            arguments[each.index].append(each.text)
-    return Message(
-        "assistant",
-        "".join(each.text for each in parts if isinstance(each, Content)),
-        reasoning_content="".join(each.text for each in parts if isinstance(each, Reasoning)) or None,
-        tool_calls=tuple(
-            ToolCall(each.name, "".join(arguments[each.index])) for each in parts if isinstance(each, ToolCallStart)
-        ),
-    )
+    """Returns how many line ends at the end of a text may belong to calls that follow."""
+    return len(BEFORE_CALLS) if text.endswith(BEFORE_CALLS) else partial_match_length(text, BEFORE_CALLS)
 
 
 def parse_reply(text: str, *, thinking: bool, tools: bool) -> Message:
-    """The assistant's message of a whole answer, with calls that have no ids; the arguments are `ReplyParser`'s."""
+    """Parses a whole answer into a message; its calls have no ids. The arguments are those of `ReplyParser`."""
     parser = ReplyParser(thinking=thinking, tools=tools)
     return message_of([*parser.push(text), *parser.finish()])

@@ -24,13 +24,13 @@ class Segment(NamedTuple):
 
 
 def marked(words: str) -> Iterator[Segment]:
-    """Words of the layout or of the model's file, in which the names of markers are these."""
+    """Yields the segments of trusted words (the layout's or the file's), in which a marker's name is the marker."""
     for place, part in enumerate(IN_WORDS.split(words)):
         yield Segment(part, place % 2 == 1)
 
 
-def joined(segments: Iterable[Segment]) -> list[Segment]:
-    """The same text with neighbouring plain pieces as one, and without empty ones."""
+def merge_plain(segments: Iterable[Segment]) -> list[Segment]:
+    """Returns the segments with neighbouring plain ones merged, and without empty ones."""
     result: list[Segment] = []
     for segment in segments:
         if not segment.text:

@@ -17,7 +17,7 @@ ADVICE: Final = "convert the file again, or ask for neither effort nor tools"
 MARKERS_OF_TOOLS: Final = (THINK, END_THINK)
 
 PROBES: Final = tuple({"type": "function", "function": {"name": name, "parameters": {}}} for name in ("one", "two"))
-"""Tools, to see what a template makes of some."""
+"""Two sample tools, to find out what a template writes for tools."""
 
 
 class ChatTemplate:
@@ -33,7 +33,7 @@ class ChatTemplate:
         self._source = source
 
     def effort(self, level: str) -> str:
-        """The paragraph for an effort, empty where the checkpoint treats that level as none.
+        """Returns the paragraph for an effort, empty where the checkpoint treats that level as none.
 
         Raises RequestError for a level other than "high" and "max" and where the template knows no
         effort at all, FormatError for a template that fails, or that does not begin with the paragraph.
@@ -44,7 +44,7 @@ class ChatTemplate:
         return self._paragraphs[level]
 
     def tools(self) -> tuple[str, str] | None:
-        """What declares tools: the words before and after their lines, or None where the template knows no tools.
+        """Returns the words before and after the lines that declare tools, or None where the template knows no tools.
 
         Raises FormatError for a template that fails, or that declares them in some other way.
         """
@@ -63,7 +63,7 @@ class ChatTemplate:
         return {level: added(plain, self._render(reasoning_effort=level), f"effort {level!r}") for level in EFFORTS}
 
     def _render(self, **asked: object) -> str:
-        """A prompt with thinking on and one user message."""
+        """Renders a prompt with thinking on and one user message."""
         from ds4py.chat.jinja import TemplateFailure, render  # long to import, and most programs ask no template
 
         given = {"bos_token": BOS, "thinking": True, "enable_thinking": True, "add_generation_prompt": True, **asked}
@@ -80,7 +80,7 @@ def check_effort(level: str) -> None:
 
 
 def added(plain: str, asked: str, what: str, allowed: Collection[str] = ()) -> str:
-    """What `asked` has right after the begin-of-sequence token that `plain` has not."""
+    """Returns the text that `asked` has after the begin-of-sequence token and `plain` lacks. Raises FormatError."""
     rest = plain.removeprefix(BOS)
     start = len(plain) - len(rest)
     if asked[:start] != plain[:start] or not asked[start:].endswith(rest):

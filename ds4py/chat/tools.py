@@ -18,7 +18,7 @@ Tools = Sequence[Mapping[str, object]]
 
 
 def read_tools(tools: Tools) -> list[Mapping[str, object]]:
-    """The functions of a list of tools, each with its name. Raises RequestError for anything else."""
+    """Returns the functions of a list of tools. Raises RequestError if one is malformed or a name occurs twice."""
     functions = [read_tool(f"tools[{place}]", tool) for place, tool in enumerate(tools)]
     names = [function["name"] for function in functions]
     if len(set(names)) < len(names):
@@ -28,7 +28,7 @@ def read_tools(tools: Tools) -> list[Mapping[str, object]]:
 
 
 def read_tool(where: str, tool: object) -> Mapping[str, object]:
-    """The function of one tool."""
+    """Returns the function of one tool. Raises RequestError that begins with `where`."""
     function = tool.get("function") if isinstance(tool, Mapping) and tool.get("type") == "function" else None
     name = function.get("name") if isinstance(function, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(name, str):
@@ -46,7 +46,7 @@ def declaration(tools: Tools, template: ChatTemplate | None) -> Iterator[Segment
 
 
 def calls_block(calls: Sequence[ToolCall]) -> Iterator[Segment]:
-    """The block after the text of an assistant who calls tools."""
+    """Yields the segments of the block of tool calls, which follows the assistant's text."""
     yield Segment("\n\n", False)
     yield from tag("<", "tool_calls>\n")
     for call in calls:
@@ -61,12 +61,12 @@ def calls_block(calls: Sequence[ToolCall]) -> Iterator[Segment]:
 
 
 def tag(before: str, after: str) -> Iterator[Segment]:
-    """A tag and what follows it: the marker is in the middle."""
+    """Yields the segments of a tag, with the DSML marker between `before` and `after`."""
     yield from (Segment(before, False), Segment(DSML, True), Segment(after, False))
 
 
 def in_call_order(messages: Sequence[Message]) -> list[Message]:
-    """The same messages, with the results of each user turn in the order of the calls before them.
+    """Returns the messages with the results of each user turn in the order of the calls before them.
 
     Results of calls that nobody has made count as the first call's, as in the official encoder.
     """

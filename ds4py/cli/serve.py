@@ -13,7 +13,7 @@ from ds4py.console import exits, number
 
 if TYPE_CHECKING:
     from ds4py import Engine
-    from ds4py.server import Options
+    from ds4py.server import ServerOptions
 
 DESCRIPTION = """\
 Serves one model over HTTP: /v1/chat/completions, /v1/completions and /v1/responses as OpenAI's clients expect them,
@@ -159,11 +159,11 @@ def require_server() -> "Callable[..., None]":
     return serve
 
 
-def options(args: argparse.Namespace) -> "Options":
+def options(args: argparse.Namespace) -> "ServerOptions":
     """Builds the options of the server from the flags."""
-    from ds4py.server import Options
+    from ds4py.server import ServerOptions
 
-    return Options(
+    return ServerOptions(
         host=args.host,
         port=args.port,
         aliases=tuple(args.alias),

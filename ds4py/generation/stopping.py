@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ds4py.chat.scanning import cut
+from ds4py.chat.scanning import split_at_first
 from ds4py.errors import RequestError
 
 
@@ -33,7 +33,7 @@ class StopStrings:
         """Returns the text that may be shown now; sets `found` where a stop string is complete, and leaves it out."""
         if not self._stops:
             return text
-        shown, stop, rest = cut(self._held + text, self._stops)
+        shown, stop, rest = split_at_first(self._held + text, self._stops)
         self.found = self.found or stop
         self._held = "" if stop else rest
         return shown

@@ -1,4 +1,4 @@
-"""What keeps a generation within a grammar, and how the target's rows are made to obey it."""
+"""The interface of grammars, and the masking of the target's rows by them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Ids = npt.NDArray[np.int32]
 
 
 class Matcher(Protocol):
-    """Where one generation stands in a grammar."""
+    """The state of one generation in a grammar."""
 
     def mask(self) -> Mask | None:
-        """The tokens that may follow, stop tokens exactly where the grammar may end; None where all may."""
+        """Returns the tokens that may follow, None for all. Stop tokens are allowed where the text may end."""
 
     def advance(self, token: int) -> None:
-        """A token follows; one that the latest mask allows."""
+        """Appends a token that the latest mask allows."""
 
     def rollback(self, count: int) -> None:
         """Takes back the last tokens, at most those since the start."""
@@ -74,7 +74,7 @@ class Guide:
         return found
 
     def advance(self, tokens: Iterable[int]) -> None:
-        """What a cycle emits."""
+        """Appends the tokens that a cycle emits."""
         for token in tokens:
             self._matcher.advance(token)
 
@@ -85,7 +85,7 @@ class Guide:
 
 
 def unpacked(mask: Mask, vocabulary: int) -> npt.NDArray[np.bool_]:
-    """Whether each token is allowed."""
+    """Returns for each token whether it is allowed, as bool [vocabulary]."""
     return np.unpackbits(mask, count=vocabulary, bitorder="little").view(np.bool_)
 
 

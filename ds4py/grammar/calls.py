@@ -40,7 +40,7 @@ def tool_calls(tokenizer: Tokenizer, tools: Tools, *, name: str | None = None, p
 
 
 def rules(functions: Sequence[Mapping[str, Any]], parallel: bool) -> Iterator[str]:
-    """The rules, in llguidance's dialect of Lark."""
+    """Yields the rules in llguidance's dialect of Lark."""
     yield f"start: {text(BEFORE_CALLS + OPEN + END)} call{'+' if parallel else ''} {text(CLOSE)}"
     yield f"call: {' | '.join(f'call_{number}' for number in range(len(functions)))}"
     yield f"string[suffix={text(CLOSE_PARAMETER)}]: /(?s:.*)/"
@@ -49,7 +49,7 @@ def rules(functions: Sequence[Mapping[str, Any]], parallel: bool) -> Iterator[st
 
 
 def call_rules(number: int, function: Mapping[str, Any]) -> Iterator[str]:
-    """The rules of one function's call."""
+    """Yields the rules of one function's call. Raises RequestError."""
     where = f"tools: the parameters of {function['name']!r}"
     schema = function.get("parameters") or {"type": "object"}
     properties = schema.get("properties", {}) if isinstance(schema, Mapping) else None
@@ -68,7 +68,7 @@ def call_rules(number: int, function: Mapping[str, Any]) -> Iterator[str]:
 
 
 def parameter(where: str, name: str, schema: object, shared: Mapping[str, object]) -> Iterator[str]:
-    """The ways to write a parameter. Raises RequestError, beginning with `where`, for what cannot be one."""
+    """Yields the ways to write a parameter. Raises RequestError, beginning with `where`, for what cannot be one."""
     check_name(where, name)
     if not isinstance(schema, (Mapping, bool)):
         raise RequestError(f"{where} is {type(schema).__name__}, wanted a schema")
@@ -90,7 +90,7 @@ def parameter(where: str, name: str, schema: object, shared: Mapping[str, object
 
 
 def values_of(where: str, schema: Mapping[str, Any]) -> list[Any]:
-    """The values that a schema names, if it does; strings among them are such that a call can hold."""
+    """Returns the values of a schema's `enum` or `const`. Raises RequestError for a string that a call cannot hold."""
     values = [schema["const"]] if "const" in schema else schema.get("enum", [])
     if not isinstance(values, list) or ("enum" in schema and not values):
         raise RequestError(f"{where}: enum is {reprlib.repr(values)}, wanted a list of values")
@@ -100,7 +100,7 @@ def values_of(where: str, schema: Mapping[str, Any]) -> list[Any]:
 
 
 def kinds_of(where: str, schema: Mapping[str, Any]) -> list[Any]:
-    """The types that a schema names, if it does."""
+    """Returns the types that a schema names, as a list. Raises RequestError."""
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if not isinstance(kinds, list):
@@ -109,5 +109,5 @@ def kinds_of(where: str, schema: Mapping[str, Any]) -> list[Any]:
 
 
 def text(literal: str) -> str:
-    """A literal in a rule."""
+    """Returns a literal as a rule writes it."""
     return to_json(literal)

@@ -21,7 +21,7 @@ SPACE: Final = r"[\x20\x0A\x0D\x09]{1,40}"
 """White space between JSON's parts: enough for the usual layouts, and no way to go on with it for ever."""
 
 NO_TEXT: Final = {"NoExtensionBias": "no text keeps to it"}
-"""What llguidance says of that."""
+"""Messages of llguidance that need other words, and these words."""
 
 _TOKENIZERS: WeakKeyDictionary[Tokenizer, LLTokenizer] = WeakKeyDictionary()
 """Made once for each vocabulary: it takes most of a second for a large one."""
@@ -46,7 +46,7 @@ class Grammar:
 
 
 class GrammarMatcher:
-    """Where a generation stands in a `Grammar`. Raises RequestError where a state is too complex."""
+    """The state of a generation in a `Grammar`. Raises RequestError where a state is too complex."""
 
     def __init__(self, matcher: LLMatcher, tokenizer: Tokenizer, what: str) -> None:
         self._matcher = matcher
@@ -55,7 +55,7 @@ class GrammarMatcher:
         self._ended = 0  # tokens since the text's end, which llguidance does not count
 
     def mask(self) -> Mask | None:
-        """What may follow; after the end, whatever it is, nobody will see it."""
+        """Returns the tokens that may follow; None after the end, where the text is not shown."""
         if self._ended:
             return None
         mask = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
@@ -63,7 +63,7 @@ class GrammarMatcher:
         return mask
 
     def advance(self, token: int) -> None:
-        """A token follows."""
+        """Appends a token."""
         if self._ended or token in self._tokenizer.stop_ids:
             self._ended += 1
         else:
@@ -71,7 +71,7 @@ class GrammarMatcher:
             check(self._matcher, self._what)
 
     def rollback(self, count: int) -> None:
-        """Takes back tokens."""
+        """Takes back the last `count` tokens."""
         behind = min(count, self._ended)
         self._ended -= behind
         if count > behind:
@@ -84,8 +84,8 @@ class GrammarMatcher:
         return self._ended > 0 or bool(self._matcher.is_stopped())
 
 
-class Words:
-    """A vocabulary as llguidance wants it."""
+class VocabularyAdapter:
+    """Adapts a tokenizer to the interface that llguidance reads."""
 
     is_tokenizer_wrapper = True
 
@@ -109,7 +109,7 @@ class Words:
 
 
 def library() -> Any:
-    """llguidance. Raises RequestError where it is not installed."""
+    """Imports llguidance. Raises RequestError where it is not installed."""
     try:
         import llguidance
     except ImportError:
@@ -120,7 +120,7 @@ def library() -> Any:
 def vocabulary(tokenizer: Tokenizer) -> LLTokenizer:
     """The tokenizer as llguidance knows it."""
     if tokenizer not in _TOKENIZERS:
-        words = Words(tokenizer)
+        words = VocabularyAdapter(tokenizer)
         _TOKENIZERS[tokenizer] = library().LLTokenizer(words, eos_token=sorted(tokenizer.stop_ids))
     return _TOKENIZERS[tokenizer]
 

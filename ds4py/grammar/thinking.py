@@ -32,7 +32,7 @@ class AfterThinking:
 
 
 class AfterThinkingMatcher:
-    """Where a generation stands."""
+    """The state of a generation: in the reasoning, or in the constrained answer."""
 
     def __init__(self, answer: Matcher, end: int, thoughts: Mask) -> None:
         self._answer = answer
@@ -42,11 +42,11 @@ class AfterThinkingMatcher:
         self._thought: int | None = None  # tokens up to the end of thinking
 
     def mask(self) -> Mask | None:
-        """What may follow."""
+        """Returns the tokens that may follow, or None for all."""
         return self._thoughts if self._thought is None else self._answer.mask()
 
     def advance(self, token: int) -> None:
-        """A token follows."""
+        """Appends a token."""
         self._seen += 1
         if self._thought is not None:
             self._answer.advance(token)
@@ -54,7 +54,7 @@ class AfterThinkingMatcher:
             self._thought = self._seen
 
     def rollback(self, count: int) -> None:
-        """Takes back tokens."""
+        """Takes back the last `count` tokens."""
         if self._thought is not None:
             self._answer.rollback(min(count, self._seen - self._thought))
         self._seen -= count

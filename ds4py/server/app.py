@@ -1,4 +1,4 @@
-"""The application: which path is answered by what."""
+"""The application: the routes, and the error answers."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from starlette.types import ASGIApp
 
 import ds4py
 from ds4py.json_types import Json
-from ds4py.server.answer import JsonResponse
-from ds4py.server.anthropic.answer import MessageAnswer
+from ds4py.server.anthropic.message_writer import MessageWriter
 from ds4py.server.anthropic.messages import MessagesRequest, PromptRequest
 from ds4py.server.errors import ApiError, api_error, body_for
 from ds4py.server.fields import check_model
-from ds4py.server.guard import Guard
+from ds4py.server.middleware import RequestMiddleware
 from ds4py.server.openai.chat import ChatRequest
-from ds4py.server.openai.chat_answer import ChatAnswer
-from ds4py.server.openai.completion_answer import CompletionAnswer
+from ds4py.server.openai.chat_writer import ChatWriter
+from ds4py.server.openai.completion_writer import CompletionWriter
 from ds4py.server.openai.completions import CompletionRequest
-from ds4py.server.openai.response_answer import ResponseAnswer
+from ds4py.server.openai.response_item_writer import ResponseItemWriter
 from ds4py.server.openai.responses import ResponseRequest
+from ds4py.server.response_writer import JsonResponse
 from ds4py.server.service import Service
 from ds4py.server.validation import validation_error
 
@@ -40,7 +40,7 @@ ANSWERS: dict[int | str, Json] = {
 
 
 def build(service: Service) -> tuple[FastAPI, ASGIApp]:
-    """The application, and the same with what guards it around it."""
+    """Returns the application, and the application inside its middleware."""
     app = FastAPI(title="ds4py", version=ds4py.__version__, docs_url=None, redoc_url=None)
     for kind in (HTTPException, RequestValidationError, ds4py.Error, MemoryError, Exception):
         app.add_exception_handler(kind, on_error)
@@ -48,14 +48,14 @@ def build(service: Service) -> tuple[FastAPI, ASGIApp]:
     add_counting(app, service)
     add_models(app, service)
     add_state(app, service)
-    guarded: ASGIApp = Guard(app, service.options, service.metrics)
+    guarded: ASGIApp = RequestMiddleware(app, service.options, service.metrics)
     if origins := service.options.cors_origins:
         guarded = CORSMiddleware(guarded, allow_origins=list(origins), allow_methods=["*"], allow_headers=["*"])
     return app, guarded
 
 
 async def on_error(request: Request, error: Exception) -> Response:
-    """Any failure, in the form of the API that was asked."""
+    """Answers any exception in the form of the API that the path belongs to."""
     if isinstance(error, RequestValidationError):
         found = validation_error(error.errors(), error.body)
     elif isinstance(error, HTTPException) and error.status_code in (404, 405) and not isinstance(error, ApiError):
@@ -66,57 +66,57 @@ async def on_error(request: Request, error: Exception) -> Response:
 
 
 def unknown(request: Request, error: HTTPException) -> ApiError:
-    """The answer to a path or a method that is not here, such as one whose base URL lacks /v1."""
+    """Returns the error for an unknown path or method, such as a path without /v1."""
     message = f"there is no {request.method} {request.url.path} here; GET /openapi.json lists what there is"
     return ApiError(error.status_code, message, headers=error.headers)
 
 
 def add_generation(app: FastAPI, service: Service) -> None:
-    """Adds what generates."""
+    """Adds the routes that generate."""
 
     @app.post("/v1/chat/completions", responses=ANSWERS)
     async def chat_completions(request: Request, body: ChatRequest) -> Response:
         """Answers a conversation (OpenAI)."""
         model = model_of(service, body.model)
-        answer = ChatAnswer(
+        answer = ChatWriter(
             model, service.engine.tokenizer, usage=with_usage(body.stream_options), logprobs=bool(body.logprobs)
         )
-        return await service.answer(request, body.asked(), answer, stream=bool(body.stream))
+        return await service.answer(request, body.generation_request(), answer, stream=bool(body.stream))
 
     @app.post("/v1/completions", responses=ANSWERS)
     async def completions(request: Request, body: CompletionRequest) -> Response:
         """Continues a raw prompt (OpenAI)."""
         model = model_of(service, body.model)
-        answer = CompletionAnswer(model, service.engine.tokenizer, usage=with_usage(body.stream_options))
-        return await service.answer(request, body.asked(), answer, stream=bool(body.stream))
+        answer = CompletionWriter(model, service.engine.tokenizer, usage=with_usage(body.stream_options))
+        return await service.answer(request, body.generation_request(), answer, stream=bool(body.stream))
 
     @app.post("/v1/responses", responses=ANSWERS)
     async def responses(request: Request, body: ResponseRequest) -> Response:
         """Answers a conversation (OpenAI's responses; nothing is stored)."""
         model = model_of(service, body.model)
-        answer = ResponseAnswer(model, service.engine.tokenizer, body)
-        return await service.answer(request, body.asked(), answer, stream=bool(body.stream))
+        answer = ResponseItemWriter(model, service.engine.tokenizer, body)
+        return await service.answer(request, body.generation_request(), answer, stream=bool(body.stream))
 
     @app.post("/v1/messages", responses=ANSWERS)
     async def messages(request: Request, body: MessagesRequest) -> Response:
         """Answers a conversation (Anthropic)."""
-        answer = MessageAnswer(model_of(service, body.model))
-        return await service.answer(request, body.asked(), answer, stream=bool(body.stream))
+        answer = MessageWriter(model_of(service, body.model))
+        return await service.answer(request, body.generation_request(), answer, stream=bool(body.stream))
 
 
 def add_counting(app: FastAPI, service: Service) -> None:
-    """Adds what tells how long a prompt is."""
+    """Adds the route that counts a prompt's tokens."""
 
     @app.post("/v1/messages/count_tokens", responses=REFUSALS)
     async def count_tokens(body: PromptRequest) -> Json:
         """Counts the tokens of a conversation's prompt, those in the cache included (Anthropic)."""
         model_of(service, body.model)
-        ids = await asyncio.to_thread(body.asked().prompt_ids, service.engine.tokenizer)
+        ids = await asyncio.to_thread(body.generation_request().prompt_ids, service.engine.tokenizer)
         return {"input_tokens": len(ids)}
 
 
 def add_models(app: FastAPI, service: Service) -> None:
-    """Adds the list of models, which both OpenAI's and Anthropic's clients can read."""
+    """Adds the routes of the model list, which OpenAI's and Anthropic's clients can read."""
 
     @app.get("/v1/models")
     async def models() -> Json:
@@ -137,7 +137,7 @@ def add_models(app: FastAPI, service: Service) -> None:
 
 
 def add_state(app: FastAPI, service: Service) -> None:
-    """Adds what tells how the server is."""
+    """Adds the routes of health and metrics."""
 
     @app.get("/health")
     async def health() -> Response:
@@ -154,13 +154,13 @@ def add_state(app: FastAPI, service: Service) -> None:
 
 
 def model_of(service: Service, given: str | None) -> str:
-    """The model's name, as the request gives it or the first. Raises ApiError for another one."""
+    """Returns the model's name in the request, or the first served one. Raises ApiError (404) for an unknown name."""
     check_model(given, service.names)
     return given or service.names[0]
 
 
 def described(service: Service, name: str) -> Json:
-    """One entry of the list of models."""
+    """Returns one entry of the model list."""
     created = service.started_at
     return {
         "id": name,

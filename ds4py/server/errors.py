@@ -25,7 +25,7 @@ STATUS_TYPES: Final = {
     429: "rate_limit_error",
     503: "overloaded_error",
 }
-"""Anthropic's names of errors, of which OpenAI's clients look at the status alone."""
+"""Anthropic's error type for each HTTP status. OpenAI's clients look only at the status."""
 
 FIELD: Final = re.compile(r"([a-z_]+(?:\[\d+\]|\.[a-z_]+)*): ")
 
@@ -57,17 +57,17 @@ class ApiError(HTTPException):
 
     @property
     def type(self) -> str:
-        """The kind of error, as a word."""
+        """The error type that belongs to the status, as in STATUS_TYPES."""
         return STATUS_TYPES.get(self.status_code, "invalid_request_error" if self.status_code < 500 else "api_error")
 
 
 def refused(param: str, message: str, code: str | None = None) -> ApiError:
-    """An error of the field `param`, with status 400."""
+    """Returns an error about the field `param`, with status 400."""
     return ApiError(400, f"{param}: {message}", param=param, code=code)
 
 
 def api_error(error: BaseException) -> ApiError:
-    """The answer to any failure; one that is a bug goes to the log, and is not described to the client."""
+    """Returns the error to answer with for any exception. A bug is logged and not described to the client."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, HTTPException):
@@ -85,21 +85,21 @@ def api_error(error: BaseException) -> ApiError:
 
 
 def field_named(message: str) -> str | None:
-    """The field that a message of the engine begins with, such as `messages[2]`."""
+    """Returns the field that an engine's message begins with, such as `messages[2]`, or None."""
     found = FIELD.match(message)
     return found[1] if found else None
 
 
 def openai_body(error: ApiError) -> Json:
-    """The error as OpenAI's API writes it."""
+    """Returns the error as OpenAI's API writes it."""
     return {"error": {"message": error.detail, "type": error.type, "param": error.param, "code": error.code}}
 
 
 def anthropic_body(error: ApiError) -> Json:
-    """The error as Anthropic's API writes it; its messages begin with the field that they are about."""
+    """Returns the error as Anthropic's API writes it. The message begins with the field, if the error has one."""
     return {"type": "error", "error": {"type": error.type, "message": error.detail}}
 
 
 def body_for(path: str, error: ApiError) -> Json:
-    """The error in the form of the API that the path belongs to."""
+    """Returns the error in the form of the API that `path` belongs to."""
     return anthropic_body(error) if path.startswith(ANTHROPIC_PATH) else openai_body(error)

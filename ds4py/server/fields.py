@@ -12,22 +12,22 @@ from ds4py.json_types import Json
 from ds4py.server.errors import refused
 
 MOST_FIELDS = 100
-"""Of an object of a request; those that are described here have half as many."""
+"""The most fields that an object of a request may have; the models have at most half as many."""
 
 Entry = TypeVar("Entry")
 Some = Annotated[list[Entry], Field(fail_fast=True)]
-"""A list that is given up at the first entry that is wrong."""
+"""A list whose validation stops at the first wrong entry."""
 Text = Annotated[str, StringConstraints(min_length=1)]
 MOST_STOPS = 64
-"""Each is looked for in every piece of the answer."""
+"""The most stop strings of a request; each of them is searched for in every piece of the answer."""
 Stops = Annotated[Some[Text], Field(max_length=MOST_STOPS)]
 
 MOST_DEPTH = 100
-"""Of objects and lists in each other, in JSON that is handed on; what reads schemas goes down to 128."""
+"""The deepest nesting of free JSON in a request; the schema reader allows 128."""
 
 
 def check_depth(value: Any) -> Any:
-    """The value. Raises ValueError where it is too deep."""
+    """Returns the value. Raises ValueError if it is nested more than MOST_DEPTH deep."""
     level = [value]
     for _ in range(MOST_DEPTH):
         level = [inner for each in level for inner in inside(each)]
@@ -37,18 +37,18 @@ def check_depth(value: Any) -> Any:
 
 
 def inside(value: Any) -> Iterable[Any]:
-    """What an object or a list holds."""
+    """Returns the values of an object or a list; nothing for other values."""
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 JsonObject = Annotated[Json, AfterValidator(check_depth)]
-"""An object that is not looked into here, such as a schema."""
+"""An object whose fields are not checked here, such as a schema."""
 Absent = Annotated[Some[Any], Field(max_length=0)] | None
 """A list that has to be empty."""
 
 
 class Fields(BaseModel):
-    """An object of a request: other fields than its own are errors, and values are not converted."""
+    """Base of all models of a request. Unknown fields are errors, and values are not converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
 
@@ -62,7 +62,7 @@ class Fields(BaseModel):
 
 
 class PolicyFields(Fields):
-    """How tokens are drawn; the last five are named as in llama.cpp's server. What is left out has no effect."""
+    """Sampling fields; the last four have the names of llama.cpp's server. Absent fields have no effect."""
 
     temperature: Annotated[float, Field(ge=0, le=100)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -73,7 +73,7 @@ class PolicyFields(Fields):
     repeat_last_n: Annotated[int, Field(ge=-1, lt=2**31)] | None = None
 
     def policy(self, **more: Any) -> Sampling:
-        """The policy of the fields that are given."""
+        """Returns the sampling options of the fields that are given."""
         given = {ours: getattr(self, theirs) for theirs, ours in SAMPLING_NAMES.items()} | more
         return Sampling(**{name: value for name, value in given.items() if value is not None})
 
@@ -91,11 +91,11 @@ SAMPLING_NAMES = {
 
 TokenId = Annotated[str, StringConstraints(pattern=r"^\d{1,9}$")]
 Notes = Annotated[dict[str, str], Field(max_length=16)]
-"""What a caller notes down with a request."""
+"""Key-value pairs that a caller attaches to a request; they have no effect."""
 
 
 class OpenAIPolicyFields(PolicyFields):
-    """What OpenAI's completions have besides."""
+    """Sampling fields with the penalties and the bias of OpenAI's completions."""
 
     presence_penalty: Annotated[float, Field(ge=-100, le=100)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-100, le=100)] | None = None
@@ -103,7 +103,7 @@ class OpenAIPolicyFields(PolicyFields):
     """Added to the logits of tokens, by their ids."""
 
     def policy(self, **more: Any) -> Sampling:
-        """The policy of the fields that are given."""
+        """Returns the sampling options of the fields that are given."""
         bias = None if self.logit_bias is None else {int(token): value for token, value in self.logit_bias.items()}
         return super().policy(
             presence_penalty=self.presence_penalty,
@@ -127,25 +127,25 @@ Texts = str | Some[TextPart]
 
 
 def joined(content: Texts | None) -> str:
-    """A content's text; parts stand on lines of their own."""
+    """Returns a content's text; its parts are joined by line ends."""
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join(part.text for part in content)
 
 
 class StreamOptions(Fields):
-    """What a stream brings besides the text."""
+    """Options of a stream: whether it ends with the usage."""
 
     include_usage: bool | None = None
     include_obfuscation: Literal[False] | None = None
 
 
 def stop_strings(stop: str | Sequence[str] | None) -> tuple[str, ...]:
-    """One, several or none."""
+    """Returns the stop strings as a tuple, from one, several or none."""
     return () if stop is None else (stop,) if isinstance(stop, str) else tuple(stop)
 
 
-class SchemaFormat(Fields):
+class NamedSchema(Fields):
     """A named JSON schema."""
 
     name: str | None = None
@@ -156,7 +156,7 @@ class SchemaFormat(Fields):
 
 
 def check_model(given: str | None, served: Sequence[str]) -> None:
-    """Raises ApiError for a model that is not the one there is."""
+    """Raises ApiError (404) if the request names a model that is not served."""
     if given is not None and given not in served:
         error = refused("model", f"{given!r} is not served here, but {served[0]!r}", "model_not_found")
         error.status_code = 404

@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus."""
+"""The server's metrics, for Prometheus."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Metrics:
         )
 
     def watch(self, waiting: Callable[[], int], running: Callable[[], int]) -> None:
-        """Shows the queue, by functions that count it."""
+        """Adds gauges of the queue, which call these functions for their values."""
         Gauge("ds4py_queue_length", "Requests that wait for a turn", registry=self.registry).set_function(waiting)
         Gauge("ds4py_running", "Requests that are computed", registry=self.registry).set_function(running)
 
     def count(self, stream: ChatStream) -> None:
-        """Adds an answer that has ended, whole or not; from any thread."""
+        """Counts an answer that has ended, complete or not. May be called from any thread."""
         usage = stream.usage
         self.prompt_tokens.inc(usage.prompt_tokens)
         self.cached_tokens.inc(usage.cached_tokens)
@@ -65,5 +65,5 @@ class Metrics:
             self.draft_lengths.observe(cycle.draft_length)
 
     def text(self) -> bytes:
-        """All of it as Prometheus reads it."""
+        """Returns all metrics in Prometheus' text format."""
         return generate_latest(self.registry)

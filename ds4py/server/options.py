@@ -1,4 +1,4 @@
-"""What the server is told at its start."""
+"""The options of the server."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 @dataclass(frozen=True)
-class Options:
+class ServerOptions:
     """Where the server listens, what it lets in, and how it generates."""
 
     host: str = "127.0.0.1"
     """Address to listen on; the default takes requests of this machine only."""
     port: int = 8080
-    """0 takes a free one."""
+    """Port to listen on; 0 takes a free one."""
     aliases: tuple[str, ...] = ()
     """Names that requests may give the model, the one to report first; () is the name in its file."""
     api_key: str | None = None
@@ -26,9 +26,9 @@ class Options:
     max_request_bytes: int = 16 * MIB
     """The largest body of a request."""
     parallel: int = 2
-    """Answers that are computed at once."""
+    """How many answers are computed at once."""
     queue: int = 64
-    """Requests that may wait for their turn."""
+    """How many requests may wait for their turn."""
     sending_seconds: float = 60.0
     """How long a client may take for a request's body, and for what comes before it twice that at most."""
     stalled_seconds: float = 30.0

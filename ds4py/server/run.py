@@ -1,4 +1,4 @@
-"""Listening, and stopping."""
+"""The server process: it listens, loads the engine, answers and stops."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typing import Any, Final
 import uvicorn
 
 from ds4py.server.app import build
-from ds4py.server.options import KIB, Options
+from ds4py.server.options import KIB, ServerOptions
 from ds4py.server.service import Load, Service
 
 log = logging.getLogger(__name__)
 
 SEND_BUFFER: Final = 64 * KIB
-"""Of a connection: what a client does not read is to be noticed early."""
+"""Bytes of a connection's send buffer; small, so that a client that does not read is noticed early."""
 
 LINGER_SECONDS: Final = 5
-"""How long connections may take to end once their answers are stopped."""
+"""Seconds that connections may take to end after their answers are stopped."""
 
 
-def serve(options: Options, load: Load, tell: Callable[[str], None] = log.info) -> None:
+def serve(options: ServerOptions, load: Load, tell: Callable[[str], None] = log.info) -> None:
     """Listens, loads the engine, and answers until SIGINT or SIGTERM.
 
     Requests are refused with 503 until the engine is loaded. `tell` gets a line when it listens and when it is ready.
@@ -41,7 +41,7 @@ def serve(options: Options, load: Load, tell: Callable[[str], None] = log.info) 
 
 
 class Server(uvicorn.Server):
-    """Uvicorn with an engine: loaded after the start, and stopped before the end."""
+    """A uvicorn server that loads an engine after it starts and closes it before it ends."""
 
     def __init__(self, service: Service, load: Load, ready: Callable[[], None], listener: socket.socket) -> None:
         _, app = build(service)
@@ -70,7 +70,7 @@ class Server(uvicorn.Server):
             raise self._failure
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to listen, and to load."""
+        """Begins to listen and to load the engine."""
         await super().startup(sockets)
         self._loading = asyncio.create_task(self._load_engine())
         self._closing = asyncio.create_task(self._close_silent())
@@ -124,8 +124,8 @@ def in_request(connection: Any) -> bool:
     return connection.cycle is not None and not connection.cycle.response_complete
 
 
-def listen(options: Options) -> socket.socket:
-    """A socket that listens. Raises OSError that says what to do where the address is taken."""
+def listen(options: ServerOptions) -> socket.socket:
+    """Returns a listening socket. Raises OSError, with advice if the address is taken."""
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -140,13 +140,13 @@ def listen(options: Options) -> socket.socket:
 
 
 def reason(error: OSError) -> str:
-    """Why, and what to do."""
+    """Returns why listening failed, with advice if the port is taken."""
     if error.errno == errno.EADDRINUSE:
         return "the port is taken, by another server perhaps; give another one with --port, or 0 for any"
     return error.strerror or str(error)
 
 
 def url_of(listener: socket.socket) -> str:
-    """Where it can be reached."""
+    """Returns the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

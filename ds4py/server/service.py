@@ -1,4 +1,4 @@
-"""The engine behind the endpoints: loaded once, asked by many."""
+"""The service behind the endpoints: one engine, which is loaded once and shared by all requests."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fastapi import Request
 from starlette.responses import Response
 
 from ds4py.errors import Cancelled
-from ds4py.server.answer import Answer, JsonResponse, Streamed, whole
-from ds4py.server.asked import Asked
 from ds4py.server.errors import ApiError
-from ds4py.server.guard import CLIENT_LEFT
+from ds4py.server.fair_queue import FairQueue
+from ds4py.server.generation_request import GenerationRequest
+from ds4py.server.job import Job
 from ds4py.server.metrics import Metrics
-from ds4py.server.options import Options
-from ds4py.server.turns import Turns
-from ds4py.server.work import Work
+from ds4py.server.middleware import CLIENT_LEFT
+from ds4py.server.options import ServerOptions
+from ds4py.server.response_writer import EventStreamResponse, JsonResponse, ResponseWriter, complete_body
 
 if TYPE_CHECKING:
     from ds4py import Engine
@@ -30,42 +30,42 @@ log = logging.getLogger(__name__)
 
 Progress = Callable[[float], None]
 Load = Callable[[Progress], "Engine"]
-"""Loads the engine, and says how much is done."""
+"""A function that loads the engine and reports its progress as a fraction from 0 to 1."""
 
 
 class Service:
-    """What the endpoints share. All of it belongs to the event loop but for the loading and the answers' threads."""
+    """State that the endpoints share. Only the event loop uses it, except for loading and for the answers' threads."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ServerOptions) -> None:
         self.options = options
         self.metrics = Metrics()
-        self.turns = Turns(options.parallel, options.queue)
-        self.metrics.watch(lambda: self.turns.waiting, lambda: self.turns.running)
+        self.queue = FairQueue(options.parallel, options.queue)
+        self.metrics.watch(lambda: self.queue.waiting, lambda: self.queue.running)
         self.progress = 0.0
         self.started_at = datetime.now(timezone.utc)
         self._engine: Engine | None = None
         self._executor = ThreadPoolExecutor(options.parallel, thread_name_prefix="answer")
-        self._works: set[Work] = set()
+        self._jobs: set[Job] = set()
 
     @property
     def state(self) -> str:
-        """loading, ok or stopping."""
-        return "stopping" if self.turns.closed else "ok" if self._engine is not None else "loading"
+        """The state of the server: `loading`, `ok` or `stopping`."""
+        return "stopping" if self.queue.closed else "ok" if self._engine is not None else "loading"
 
     @property
     def engine(self) -> Engine:
-        """Raises ApiError until it can answer."""
+        """The loaded engine. Raises ApiError (503) while it is loading."""
         if self._engine is None:
             raise ApiError(503, f"the model is loading ({self.progress:.0%})", code="loading", retry_after=5)
         return self._engine
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What requests may call the model."""
+        """The names by which requests may ask for the model."""
         return self.options.aliases or (self.engine.name,)
 
     async def load(self, load: Load) -> None:
-        """Loads the engine, and lets it compute a little, so that ready means ready."""
+        """Loads the engine in a thread and warms it up. Raises what `load` raises."""
 
         def loaded() -> Engine:
             engine = load(self._loaded)
@@ -75,40 +75,42 @@ class Service:
         self._engine = await asyncio.get_running_loop().run_in_executor(self._executor, loaded)
 
     def _loaded(self, fraction: float) -> None:
-        if self.turns.closed:  # Ctrl-C while loading
+        if self.queue.closed:  # Ctrl-C while loading
             raise Cancelled("the server is stopping")
         self.progress = fraction
 
-    async def answer(self, request: Request, asked: Asked, answer: Answer, *, stream: bool) -> Response:
-        """Answers a request; a client that leaves ends its work."""
+    async def answer(
+        self, request: Request, generation: GenerationRequest, writer: ResponseWriter, *, stream: bool
+    ) -> Response:
+        """Answers a request, and stops its job if the client disconnects. Raises ApiError if the queue is full."""
         arrived = time.monotonic()
         engine = self.engine
-        ticket = self.turns.enter(client_of(request))
+        ticket = self.queue.enter(client_of(request))
         try:
             # Lengths are checked here and not in the turn: a prompt that is refused need not wait to hear it.
-            chat = await asyncio.to_thread(asked.start, engine, self.options.drafting)
-            if self.turns.closed:
+            chat = await asyncio.to_thread(generation.start, engine, self.options.drafting)
+            if self.queue.closed:
                 raise Cancelled("the server is stopping")
         except BaseException:
             ticket.leave()
             raise
-        work = Work(chat, ticket, self._executor, self.metrics, arrived, self._works.discard)
-        self._works.add(work)
+        job = Job(chat, ticket, self._executor, self.metrics, arrived, self._jobs.discard)
+        self._jobs.add(job)
         if stream:
-            return Streamed(work, answer, self.options.stalled_seconds)
-        return await attended(request, work, answer)
+            return EventStreamResponse(job, writer, self.options.stalled_seconds)
+        return await attended(request, job, writer)
 
     async def stop(self) -> None:
-        """Stops all answers, and waits for their threads."""
-        self.turns.closed = True
-        works = list(self._works)
-        for work in works:
-            work.stop()
-        for work in works:
-            await work.ended()
+        """Stops all jobs and waits until their threads have ended."""
+        self.queue.closed = True
+        jobs = list(self._jobs)
+        for job in jobs:
+            job.stop()
+        for job in jobs:
+            await job.ended()
 
     def close(self) -> None:
-        """Waits for the threads, and lets go of the engine."""
+        """Waits for the threads and closes the engine."""
         self._executor.shutdown()
         if self._engine is not None:
             self._engine.close()
@@ -116,31 +118,31 @@ class Service:
 
 
 def warm_up(engine: Engine) -> None:
-    """Computes a few tokens: what is built or read at first use is there then."""
+    """Generates a few tokens, so that what is built or read at first use exists before the first request."""
     for _ in engine.complete([engine.tokenizer.bos_id or 0], max_tokens=4):
         pass
 
 
-async def attended(request: Request, work: Work, answer: Answer) -> Response:
-    """The whole answer, unless the client leaves before."""
-    task = asyncio.create_task(whole(work, answer))
+async def attended(request: Request, job: Job, writer: ResponseWriter) -> Response:
+    """Returns the whole answer, or an empty response with status 499 if the client disconnects first."""
+    task = asyncio.create_task(complete_body(job, writer))
     gone = asyncio.create_task(left(request))
     try:
         await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
         return JsonResponse(task.result()) if task.done() else Response(status_code=CLIENT_LEFT)
     finally:
-        work.stop()
+        job.stop()
         for each in (task, gone):
             each.cancel()
         await asyncio.gather(task, gone, return_exceptions=True)
 
 
 async def left(request: Request) -> None:
-    """Returns once the client is gone."""
+    """Waits until the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 def client_of(request: Request) -> str:
-    """Whom a request belongs to in the queue: an address."""
+    """Returns the address that stands for the client in the queue."""
     return request.client.host if request.client else ""

@@ -1,4 +1,4 @@
-"""What is wrong with the body of a request, in words and with the field's name."""
+"""Errors of a request's body in words, each with the name of its field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHORT.maxstring = SHORT.maxother = 60
 
 
 def validation_error(problems: Sequence[Any], body: object) -> ApiError:
-    """The answer to a body that is not as the request's model says: the problem that lies deepest in it."""
+    """Returns an ApiError for pydantic's problems with a body; it describes the one at the longest path."""
     if any(problem["type"] == "json_invalid" for problem in problems):
         return ApiError(400, "the body is not JSON")
     if not isinstance(body, dict):
@@ -32,7 +32,7 @@ def validation_error(problems: Sequence[Any], body: object) -> ApiError:
 
 
 def describe(problem: Any) -> str:
-    """What is wrong with a field, in words."""
+    """Describes a problem of a field in words."""
     kind, found = problem["type"], problem.get("input")
     if kind == "extra_forbidden":
         return "this field is not supported"
@@ -48,12 +48,12 @@ def describe(problem: Any) -> str:
 
 
 def short(value: object) -> str:
-    """A value for a message, cut."""
+    """Returns a value's repr, shortened for a message."""
     return SHORT.repr(value)
 
 
 def place(loc: Sequence[str | int], body: object) -> list[str | int]:
-    """The path of a problem without the names of union members that pydantic puts between."""
+    """Returns the path of a problem without the names of union members that pydantic inserts."""
     path: list[str | int] = []
     for i, step in enumerate(loc):
         if isinstance(body, dict) and (step in body or (i == len(loc) - 1 and not is_model(step))):
@@ -67,11 +67,11 @@ def place(loc: Sequence[str | int], body: object) -> list[str | int]:
 
 
 def is_model(step: str | int) -> bool:
-    """Whether it is the name of a class or of a type, and not of a field."""
+    """Whether a step of a path is the name of a class or a type, not of a field."""
     return isinstance(step, int) or not step.islower() or step in ("str", "int", "float", "bool", "none") or "[" in step
 
 
 def written(path: Sequence[str | int]) -> str:
-    """Such as `messages[2].content`; `body` for the whole."""
+    """Writes a path as `messages[2].content`; the empty path is `body`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.lstrip(".") or "body"

@@ -23,10 +23,10 @@ SPLITS: Final = (
     r"|\s+(?!\S)"
     r"|\s+",
 )
-"""Matches become pieces of their own; each rule sees the pieces that the one before it left."""
+"""Rules that split a text. Matches become pieces; each rule runs on the pieces that the rule before it left."""
 
 LONG: Final = 1 << 14
-"""Characters of a text that takes so long that other threads want to run meanwhile."""
+"""Length in characters from which a text is encoded without the interpreter's lock."""
 
 
 class Encoder:
@@ -51,7 +51,7 @@ class Encoder:
 
 
 def pre_tokenizer() -> pre_tokenizers.PreTokenizer:
-    """The three splits, then bytes to the byte alphabet."""
+    """Returns the pre-tokenizer: the three splits, then bytes to the byte alphabet."""
     splits: list[pre_tokenizers.PreTokenizer] = [pre_tokenizers.Split(Regex(rule), "isolated") for rule in SPLITS]
     return pre_tokenizers.Sequence([*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
 

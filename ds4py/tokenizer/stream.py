@@ -1,4 +1,4 @@
-"""Text from tokens as they arrive."""
+"""A decoder that turns tokens into text as they arrive."""
 
 import codecs
 from collections.abc import Callable, Iterable

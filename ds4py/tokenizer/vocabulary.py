@@ -62,7 +62,7 @@ class Vocabulary:
 
 
 def check_bytes(ids: dict[str, int]) -> None:
-    """Every byte of UTF-8 needs a token: the encoder would drop a character without one in silence."""
+    """Raises FormatError unless every byte of UTF-8 has a token; the encoder would silently drop the others."""
     missing = [byte for byte in byte_alphabet.UTF8_BYTES if byte_alphabet.CHARACTER[byte] not in ids]
     if missing:
         shown = ", ".join(f"0x{byte:02x}" for byte in missing[:4])
@@ -72,7 +72,7 @@ def check_bytes(ids: dict[str, int]) -> None:
 
 
 def read_types(metadata: Metadata, count: int) -> list[TokenType]:
-    """One type a token."""
+    """Reads the type of each token. Raises FormatError."""
     found = metadata.integers(TYPES)
     if found is None:
         raise FormatError(f"{TYPES}: missing; it says which of the {count} tokens are no plain text. {ADVICE}")
@@ -86,7 +86,7 @@ def read_types(metadata: Metadata, count: int) -> list[TokenType]:
 
 
 def read_merges(metadata: Metadata, ids: dict[str, int]) -> list[tuple[str, str]]:
-    """The merges, each of two known tokens into a third."""
+    """Reads the merges, each of two known tokens into a third. Raises FormatError."""
     lines = metadata.strings(MERGES)
     if lines is None:
         raise FormatError(f"{MERGES}: missing, but {TOKENS} is there; {ADVICE}")
@@ -100,7 +100,7 @@ def read_merges(metadata: Metadata, ids: dict[str, int]) -> list[tuple[str, str]
 
 
 def byte_token(text: str) -> bytes:
-    """The byte of a token of type BYTE, written `<0x0A>`."""
+    """Returns the byte of a token of type BYTE, whose text is such as `<0x0A>`."""
     digits = text.removeprefix("<0x").removesuffix(">")
     try:
         return bytes.fromhex(digits) if len(text) == 6 and len(digits) == 2 else text.encode()

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from ds4py.server import Options
+from ds4py.server import ServerOptions
 from ds4py.server.run import Server, listen, url_of
 from ds4py.server.service import Service
 
@@ -35,15 +35,15 @@ class Live:
 
     @property
     def idle(self) -> bool:
-        return self.service.turns.running == self.service.turns.waiting == 0
+        return self.service.queue.running == self.service.queue.waiting == 0
 
 
 @contextmanager
 def live(engine: Any, *, wait: bool = True, **options: Any) -> Iterator[Live]:
     """Serves `engine`, or what it gives when it is called with a progress function."""
-    with listen(Options(**{"port": 0} | options)) as listener:
+    with listen(ServerOptions(**{"port": 0} | options)) as listener:
         ready = threading.Event()
-        service = Service(Options(**options))
+        service = Service(ServerOptions(**options))
         load = engine if callable(engine) else lambda progress: engine
         server = Server(service, load, ready.set, listener)
         thread = threading.Thread(target=server.run_until_stopped)

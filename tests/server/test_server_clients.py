@@ -65,9 +65,9 @@ class TestLeaving:
         running = [ask(server, stream=stream) for _ in range(2)]
         until(lambda: len(engine.running) == 2)
         waiting = ask(server, stream=stream)
-        until(lambda: server.service.turns.waiting == 1)
+        until(lambda: server.service.queue.waiting == 1)
         waiting.close()
-        until(lambda: server.service.turns.waiting == 0)
+        until(lambda: server.service.queue.waiting == 0)
         assert len(engine.running) == 2
         for connection in running:
             connection.close()
@@ -114,13 +114,13 @@ def test_a_client_with_many_requests_does_not_starve_another(server: Live, engin
     greedy = [ask(server, stream=False, client="10.0.0.1") for _ in range(2)]
     until(lambda: len(engine.running) == 2)
     greedy += [ask(server, stream=False, client="10.0.0.1") for _ in range(5)]
-    until(lambda: server.service.turns.waiting == 5)
+    until(lambda: server.service.queue.waiting == 5)
     modest = ask(server, stream=False, client="10.0.0.2")
-    until(lambda: server.service.turns.waiting == 6)
+    until(lambda: server.service.queue.waiting == 6)
     engine.delay = 0.05
     engine.prefill.set()
     assert modest.recv(9) == b"HTTP/1.1 "
-    assert server.service.turns.waiting + server.service.turns.running >= 2
+    assert server.service.queue.waiting + server.service.queue.running >= 2
     for connection in [*greedy, modest]:
         connection.close()
     until(lambda: server.idle)
@@ -136,7 +136,7 @@ def test_stopping_cancels_what_runs(stream: bool) -> None:
         threads = [threading.Thread(target=lambda: found.append(server.post(CHAT, body))) for _ in range(2)]
         for thread in threads:
             thread.start()
-        until(lambda: engine.running and server.service.turns.waiting)
+        until(lambda: engine.running and server.service.queue.waiting)
         stopping = time.monotonic()
     for thread in threads:
         thread.join(10)

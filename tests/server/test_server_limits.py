@@ -14,7 +14,7 @@ from fake_engine import FakeEngine
 from serving import Live, live, until
 
 from ds4py.errors import FormatError
-from ds4py.server import Options
+from ds4py.server import ServerOptions
 from ds4py.server.run import listen
 
 CHAT = "/v1/chat/completions"
@@ -142,7 +142,7 @@ def test_a_full_queue() -> None:
         threads = [threading.Thread(target=server.post, args=(CHAT, HI)) for _ in range(2)]
         for thread in threads:
             thread.start()
-        until(lambda: server.service.turns.waiting == 1)
+        until(lambda: server.service.queue.waiting == 1)
         answer = server.post(CHAT, HI)
         assert answer.status_code == 429 and int(answer.headers["retry-after"]) > 0
         assert answer.json()["error"]["type"] == "rate_limit_error"
@@ -200,7 +200,7 @@ class TestLoading:
             raise FormatError("not a model")
 
         with pytest.raises(FormatError, match="not a model"):
-            serve(Options(port=0), load)
+            serve(ServerOptions(port=0), load)
 
     def test_it_can_be_stopped_meanwhile(self) -> None:
         stopped = threading.Event()
@@ -225,7 +225,7 @@ def test_a_port_that_is_taken() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         with pytest.raises(OSError, match=r"the port is taken.*--port"):
-            listen(Options(port=other.getsockname()[1]))
+            listen(ServerOptions(port=other.getsockname()[1]))
 
 
 def test_metrics() -> None:

@@ -14,7 +14,7 @@ from ds4py import ChatPiece
 from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.errors import BackendError, RequestError
 from ds4py.sampling.logprobs import TokenLogprobs
-from ds4py.server.openai.response_answer import ResponseAnswer
+from ds4py.server.openai.response_item_writer import ResponseItemWriter
 from ds4py.server.openai.responses import ResponseRequest
 
 pytestmark = pytest.mark.fast
@@ -281,7 +281,7 @@ def test_what_is_thought_has_no_logprobs_in_a_response() -> None:
             return ["hm", "</think>", "yes"][token].encode()
 
     asked = ResponseRequest(input="Hi", reasoning={"effort": "high"}, include=["message.output_text.logprobs"])
-    answer = ResponseAnswer("fake", Words(), asked)  # type: ignore[arg-type]
+    answer = ResponseItemWriter("fake", Words(), asked)  # type: ignore[arg-type]
     for events, tokens in ([[Reasoning("hm")], (0,)], [[Content("yes")], (1, 2)]):
         piece = ChatPiece(tuple(events), tokens, tuple(TokenLogprobs(token, -1.0) for token in tokens))
         answer.piece(piece, None)  # type: ignore[arg-type]

@@ -1,157 +1,28 @@
-"""POST /v1/messages and /v1/messages/count_tokens: the requests."""
+"""The requests of POST /v1/messages and /v1/messages/count_tokens."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field
 
 from ds4py.json_types import Json
-from ds4py.server.asked import Asked, Forced
-from ds4py.server.fields import Fields, JsonObject, PolicyFields, Some, Stops, Text
-from ds4py.server.openai.messages import assistant, tool_call, tool_result
+from ds4py.server.anthropic.content import AssistantTurn, CacheControl, TextBlock, UserTurn, joined
+from ds4py.server.anthropic.tools import AnyChoice, AutoChoice, MessagesTool, NoChoice, OneChoice
+from ds4py.server.fields import Fields, JsonObject, PolicyFields, Some, Stops
+from ds4py.server.generation_request import ForcedToolCall, GenerationRequest
 from ds4py.server.openai.tools import check_format, declared, forced
 
 
-class CacheControl(Fields):
-    """A hint where to keep a prompt; here all of it is kept without one."""
-
-    type: Literal["ephemeral"]
-    ttl: Literal["5m", "1h"] | None = None
-
-
-class TextBlock(Fields):
-    """Text."""
-
-    type: Literal["text"]
-    text: str
-    cache_control: CacheControl | None = None
-    citations: None = None
-
-
-class ThinkingBlock(Fields):
-    """What the model thought in an earlier turn; the signature is not looked at."""
-
-    type: Literal["thinking"]
-    thinking: str
-    signature: str | None = None
-
-
-class ToolUseBlock(Fields):
-    """A call that the model made."""
-
-    type: Literal["tool_use"]
-    id: Text
-    name: Text
-    input: JsonObject
-    cache_control: CacheControl | None = None
-    caller: None = None
-    toolset_name: None = None
-
-
-class ToolResultBlock(Fields):
-    """What a call gave."""
-
-    type: Literal["tool_result"]
-    tool_use_id: Text
-    content: str | Some[TextBlock] | None = None
-    is_error: bool | None = None
-    """Begins the result with `Error: `, since the prompt layout has no other place for it."""
-    cache_control: CacheControl | None = None
-    toolset_name: None = None
-
-    def plain(self) -> Json:
-        """As `Engine.chat` takes it."""
-        return tool_result(self.tool_use_id, ("Error: " if self.is_error else "") + joined(self.content))
-
-
-class UserTurn(Fields):
-    """What the user says, and what calls gave."""
-
-    role: Literal["user"]
-    content: str | Some[Annotated[TextBlock | ToolResultBlock, Discriminator("type")]]
-
-    def plain(self) -> list[Json]:
-        """As `Engine.chat` takes it: a message for each block."""
-        if isinstance(self.content, str):
-            return [{"role": "user", "content": self.content}]
-        return [
-            block.plain() if isinstance(block, ToolResultBlock) else {"role": "user", "content": block.text}
-            for block in self.content
-        ]
-
-
-class AssistantTurn(Fields):
-    """What the model has answered."""
-
-    role: Literal["assistant"]
-    content: str | Some[Annotated[TextBlock | ThinkingBlock | ToolUseBlock, Discriminator("type")]]
-
-    def plain(self) -> list[Json]:
-        """As `Engine.chat` takes it."""
-        if isinstance(self.content, str):
-            return [assistant(self.content, None, [])]
-        text = [block.text for block in self.content if isinstance(block, TextBlock)]
-        thinking = [block.thinking for block in self.content if isinstance(block, ThinkingBlock)]
-        calls = [
-            tool_call(block.id, block.name, json.dumps(block.input, ensure_ascii=False))
-            for block in self.content
-            if isinstance(block, ToolUseBlock)
-        ]
-        return [assistant("".join(text), "".join(thinking) or None, calls)]
-
-
-class Tool(Fields):
-    """A tool of the caller's; there are no others."""
-
-    name: Text
-    description: str | None = None
-    input_schema: JsonObject
-    type: Literal["custom"] | None = None
-    cache_control: CacheControl | None = None
-    strict: Literal[False] | None = None
-    defer_loading: Literal[False] | None = None
-    eager_input_streaming: bool | None = None  # arguments come when a call is whole, which both values allow
-
-
-class AutoChoice(Fields):
-    """The model calls tools as it likes."""
-
-    type: Literal["auto"]
-    disable_parallel_tool_use: Literal[False] | None = None
-
-
-class AnyChoice(Fields):
-    """It calls one, or several."""
-
-    type: Literal["any"]
-    disable_parallel_tool_use: bool | None = None
-
-
-class OneChoice(Fields):
-    """It calls that one."""
-
-    type: Literal["tool"]
-    name: Text
-    disable_parallel_tool_use: bool | None = None
-
-
-class NoChoice(Fields):
-    """It calls none."""
-
-    type: Literal["none"]
-
-
 class Disabled(Fields):
-    """The model answers at once."""
+    """The model answers without thinking."""
 
     type: Literal["disabled"]
 
 
 class Enabled(Fields):
-    """It thinks first. The budget is a target, not a limit, in Anthropic's words; here max_tokens is the limit."""
+    """The model thinks first. The budget is a target and not a limit; `max_tokens` is the limit."""
 
     type: Literal["enabled"]
     budget_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -159,13 +30,13 @@ class Enabled(Fields):
 
 
 class Adaptive(Fields):
-    """It thinks first, as long as it likes."""
+    """The model thinks first, without a budget."""
 
     type: Literal["adaptive"]
     display: Literal["summarized"] | None = None
 
 
-class SchemaFormat(Fields):
+class OutputSchemaFormat(Fields):
     """JSON that keeps to a schema."""
 
     type: Literal["json_schema"]
@@ -173,14 +44,14 @@ class SchemaFormat(Fields):
 
 
 class OutputConfig(Fields):
-    """How long to think, and the form of the answer."""
+    """The effort of thinking, and the format of the answer."""
 
     effort: Literal["high", "max"] | None = None
-    format: SchemaFormat | None = None
+    format: OutputSchemaFormat | None = None
 
 
-class Metadata(Fields):
-    """Who asks; for information."""
+class MessagesMetadata(Fields):
+    """The caller's metadata, which has no effect."""
 
     user_id: str | None = None
 
@@ -191,7 +62,7 @@ class PromptRequest(Fields):
     messages: Annotated[Some[Annotated[UserTurn | AssistantTurn, Discriminator("role")]], Field(min_length=1)]
     model: str | None = None
     system: str | Some[TextBlock] | None = None
-    tools: Some[Tool] | None = None
+    tools: Some[MessagesTool] | None = None
     tool_choice: Annotated[AutoChoice | AnyChoice | OneChoice | NoChoice, Discriminator("type")] | None = None
     thinking: Annotated[Disabled | Enabled | Adaptive, Discriminator("type")] | None = None
     output_config: OutputConfig | None = None
@@ -200,15 +71,15 @@ class PromptRequest(Fields):
 
     cache_control: CacheControl | None = None
 
-    def asked(self) -> Asked:
-        """What it asks of the engine. Raises ApiError for fields that contradict each other."""
+    def generation_request(self) -> GenerationRequest:
+        """Returns the request to the engine. Raises ApiError for fields that contradict each other."""
         config = self.output_config or OutputConfig()
         tools = [declared(tool.name, tool.description, tool.input_schema) for tool in self.tools or ()]
         force = self._forced(tools)
         offered = tools if tools and not isinstance(self.tool_choice, NoChoice) else None
         form = config.format.json_schema if config.format else None
         check_format(form, offered)
-        return Asked(
+        return GenerationRequest(
             messages=self._conversation(),
             tools=offered,
             forced=force,
@@ -218,7 +89,7 @@ class PromptRequest(Fields):
             format_field="output_config.format",
         )
 
-    def _forced(self, tools: list[Json]) -> Forced | None:
+    def _forced(self, tools: list[Json]) -> ForcedToolCall | None:
         choice = self.tool_choice
         if choice is None or isinstance(choice, NoChoice):
             return None
@@ -242,16 +113,9 @@ class MessagesRequest(PromptRequest, PolicyFields):
 
     service_tier: Literal["auto", "standard_only"] | None = None
 
-    metadata: Metadata | None = None
+    metadata: MessagesMetadata | None = None
 
-    def asked(self) -> Asked:
-        """What it asks of the engine. Raises ApiError for fields that contradict each other."""
+    def generation_request(self) -> GenerationRequest:
+        """Returns the request to the engine. Raises ApiError for fields that contradict each other."""
         stop = tuple(self.stop_sequences or ())
-        return replace(super().asked(), sampling=self.policy(), max_tokens=self.max_tokens, stop=stop)
-
-
-def joined(content: str | list[TextBlock] | None) -> str:
-    """A content's text; blocks stand on lines of their own."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "\n".join(block.text for block in content)
+        return replace(super().generation_request(), sampling=self.policy(), max_tokens=self.max_tokens, stop=stop)

@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions: the request."""
+"""The request of POST /v1/chat/completions."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field
 
 from ds4py.json_types import Json
-from ds4py.server.asked import Asked
 from ds4py.server.errors import refused
 from ds4py.server.fields import (
     Fields,
+    NamedSchema,
     Notes,
     OpenAIPolicyFields,
-    SchemaFormat,
     Some,
     Stops,
     StreamOptions,
     Text,
     stop_strings,
 )
-from ds4py.server.openai.messages import Message
-from ds4py.server.openai.tools import NamedTool, Tool, check_format, declared, forced
+from ds4py.server.generation_request import GenerationRequest
+from ds4py.server.openai.messages import ChatMessage
+from ds4py.server.openai.tools import ChatTool, ChatToolChoice, check_format, declared, forced
 
 
 class TextFormat(Fields):
@@ -31,7 +31,7 @@ class TextFormat(Fields):
 
 
 ANY_OBJECT: Json = {"type": "object"}
-"""Its schema."""
+"""The JSON schema of any object."""
 
 
 class ObjectFormat(Fields):
@@ -44,7 +44,7 @@ class JsonSchemaFormat(Fields):
     """JSON that keeps to a schema."""
 
     type: Literal["json_schema"]
-    json_schema: SchemaFormat
+    json_schema: NamedSchema
 
 
 ResponseFormat = Annotated[TextFormat | ObjectFormat | JsonSchemaFormat, Discriminator("type")]
@@ -59,7 +59,7 @@ class Thinking(Fields):
 class ChatRequest(OpenAIPolicyFields):
     """The body of POST /v1/chat/completions."""
 
-    messages: Annotated[Some[Message], Field(min_length=1)]
+    messages: Annotated[Some[ChatMessage], Field(min_length=1)]
     model: str | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
@@ -68,8 +68,8 @@ class ChatRequest(OpenAIPolicyFields):
     stop: Text | Stops | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    tools: Some[Tool] | None = None
-    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    tools: Some[ChatTool] | None = None
+    tool_choice: Literal["none", "auto", "required"] | ChatToolChoice | None = None
     response_format: ResponseFormat | None = None
     reasoning_effort: Literal["none", "high", "max"] | None = None
     thinking: Thinking | None = None
@@ -86,15 +86,15 @@ class ChatRequest(OpenAIPolicyFields):
     prompt_cache_key: str | None = None
     metadata: Notes | None = None
 
-    def asked(self) -> Asked:
-        """What it asks of the engine. Raises ApiError for fields that contradict each other."""
+    def generation_request(self) -> GenerationRequest:
+        """Returns the request to the engine. Raises ApiError for fields that contradict each other."""
         tools = [declared(**tool.function.model_dump(exclude={"strict"})) for tool in self.tools or ()]
-        named = self.tool_choice if isinstance(self.tool_choice, NamedTool) else None
-        choice = "function" if isinstance(self.tool_choice, NamedTool) else self.tool_choice
+        named = self.tool_choice if isinstance(self.tool_choice, ChatToolChoice) else None
+        choice = "function" if isinstance(self.tool_choice, ChatToolChoice) else self.tool_choice
         force = forced(choice, named.function.name if named else None, self.parallel_tool_calls, tools)
         offered = tools if tools and choice != "none" else None
         check_format(self._format(), offered)
-        return Asked(
+        return GenerationRequest(
             messages=[message.plain() for message in self.messages],
             tools=offered,
             forced=force,

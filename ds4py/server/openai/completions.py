@@ -1,4 +1,4 @@
-"""POST /v1/completions: the request."""
+"""The request of POST /v1/completions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ds4py.server.asked import Asked
 from ds4py.server.errors import refused
 from ds4py.server.fields import OpenAIPolicyFields, Some, Stops, StreamOptions, Text, stop_strings
+from ds4py.server.generation_request import GenerationRequest
 
 Ids = Annotated[Some[int], Field(min_length=1)]
 
@@ -31,9 +31,9 @@ class CompletionRequest(OpenAIPolicyFields):
 
     user: str | None = None
 
-    def asked(self) -> Asked:
-        """What it asks of the engine. Raises ApiError for several prompts."""
-        return Asked(
+    def generation_request(self) -> GenerationRequest:
+        """Returns the request to the engine. Raises ApiError for several prompts."""
+        return GenerationRequest(
             prompt=self._one_prompt(),
             sampling=self.policy(),
             max_tokens=self.max_tokens,

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from ds4py.sampling.logprobs import TokenLogprobs
 
 LOWEST = -9999.0
-"""Instead of minus infinity, which JSON does not have."""
+"""The log-probability written in place of minus infinity, which JSON lacks."""
 
 
 def token_text(tokenizer: Tokenizer, token: int) -> str:
-    """A token's text; where it is a part of a character, the replacement character."""
+    """Returns a token's text; bytes that are no whole character become U+FFFD."""
     return tokenizer.token_bytes(token).decode("utf-8", "replace")
 
 
 def entry(tokenizer: Tokenizer, token: int, logprob: float) -> Json:
-    """One token."""
+    """Returns a token's text, bytes and log-probability."""
     return {
         "token": token_text(tokenizer, token),
         "bytes": list(tokenizer.token_bytes(token)),
@@ -30,7 +30,7 @@ def entry(tokenizer: Tokenizer, token: int, logprob: float) -> Json:
 
 
 def entries(tokenizer: Tokenizer, found: Iterable[TokenLogprobs]) -> list[Json]:
-    """Chosen tokens, each with its likeliest alternatives."""
+    """Returns an entry for each chosen token, with its likeliest alternatives."""
     return [
         entry(tokenizer, each.token, each.logprob)
         | {"top_logprobs": [entry(tokenizer, token, logprob) for token, logprob in each.top]}

@@ -11,24 +11,24 @@ from ds4py.server.fields import Absent, Fields, Some, Text, Texts, joined
 
 
 class SystemMessage(Fields):
-    """What holds for the whole conversation, or what its developer says."""
+    """A system message, or one of the developer."""
 
     role: Literal["system", "developer"]
     content: Texts
 
     def plain(self) -> Json:
-        """As `Engine.chat` takes it."""
+        """Returns the message in the form that `Engine.chat` takes."""
         return {"role": self.role, "content": joined(self.content)}
 
 
 class UserMessage(Fields):
-    """What the user says."""
+    """A user's message."""
 
     role: Literal["user"]
     content: Texts
 
     def plain(self) -> Json:
-        """As `Engine.chat` takes it."""
+        """Returns the message in the form that `Engine.chat` takes."""
         return {"role": self.role, "content": joined(self.content)}
 
 
@@ -39,8 +39,8 @@ class CalledFunction(Fields):
     arguments: str
 
 
-class ToolCall(Fields):
-    """A call that the model made."""
+class ChatToolCall(Fields):
+    """A tool call of the model."""
 
     id: Text
     type: Literal["function"] = "function"
@@ -49,40 +49,40 @@ class ToolCall(Fields):
 
 
 class AssistantMessage(Fields):
-    """What the model has answered; `reasoning_content` is what it thought."""
+    """An earlier answer of the model; `reasoning_content` is its reasoning."""
 
     role: Literal["assistant"]
     content: Texts | None = None
     reasoning_content: str | None = None
-    tool_calls: Some[ToolCall] | None = None
+    tool_calls: Some[ChatToolCall] | None = None
     refusal: None = None
     annotations: Absent = None
     audio: None = None
     function_call: None = None
 
     def plain(self) -> Json:
-        """As `Engine.chat` takes it."""
+        """Returns the message in the form that `Engine.chat` takes."""
         calls = [call.model_dump(exclude={"index"}) for call in self.tool_calls or ()]
         return assistant(joined(self.content), self.reasoning_content, calls)
 
 
 class ToolMessage(Fields):
-    """What a call gave."""
+    """The result of a tool call."""
 
     role: Literal["tool"]
     content: Texts
     tool_call_id: Text
 
     def plain(self) -> Json:
-        """As `Engine.chat` takes it."""
+        """Returns the message in the form that `Engine.chat` takes."""
         return tool_result(self.tool_call_id, joined(self.content))
 
 
-Message = Annotated[SystemMessage | UserMessage | AssistantMessage | ToolMessage, Discriminator("role")]
+ChatMessage = Annotated[SystemMessage | UserMessage | AssistantMessage | ToolMessage, Discriminator("role")]
 
 
 def assistant(content: str, reasoning: str | None, calls: list[Json]) -> Json:
-    """A turn of the assistant as `Engine.chat` takes it."""
+    """Returns an assistant's message in the form that `Engine.chat` takes."""
     message: Json = {"role": "assistant", "content": content}
     if reasoning:
         message["reasoning_content"] = reasoning
@@ -92,10 +92,10 @@ def assistant(content: str, reasoning: str | None, calls: list[Json]) -> Json:
 
 
 def tool_call(call_id: str, name: str, arguments: str) -> Json:
-    """A call of an assistant's turn."""
+    """Returns a tool call in the form that `Engine.chat` takes."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def tool_result(call_id: str, content: str) -> Json:
-    """What a call gave, as `Engine.chat` takes it."""
+    """Returns a tool's result in the form that `Engine.chat` takes."""
     return {"role": "tool", "tool_call_id": call_id, "content": content}

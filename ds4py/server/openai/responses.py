@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from ds4py.json_types import Json
-from ds4py.server.asked import Asked
 from ds4py.server.errors import refused
 from ds4py.server.fields import (
     Absent,
@@ -21,6 +20,7 @@ from ds4py.server.fields import (
     Texts,
     joined,
 )
+from ds4py.server.generation_request import GenerationRequest
 from ds4py.server.openai.chat import ANY_OBJECT, ObjectFormat, TextFormat
 from ds4py.server.openai.messages import assistant, tool_call, tool_result
 from ds4py.server.openai.tools import check_format, declared, forced
@@ -31,7 +31,7 @@ WITH_LOGPROBS = "message.output_text.logprobs"
 
 
 class MessageItem(Fields):
-    """What somebody says."""
+    """A message of any role."""
 
     role: Literal["user", "system", "developer", "assistant"]
     content: Texts
@@ -42,7 +42,7 @@ class MessageItem(Fields):
 
 
 class CallItem(Fields):
-    """A call that the model made."""
+    """A tool call of the model."""
 
     type: Literal["function_call"]
     call_id: Text
@@ -55,7 +55,7 @@ class CallItem(Fields):
 
 
 class CallOutputItem(Fields):
-    """What a call gave."""
+    """The result of a tool call."""
 
     type: Literal["function_call_output"]
     call_id: Text
@@ -65,14 +65,14 @@ class CallOutputItem(Fields):
 
 
 class ReasoningText(Fields):
-    """A part of what the model thought."""
+    """A part of the model's reasoning."""
 
     type: Literal["reasoning_text"]
     text: str
 
 
 class ReasoningItem(Fields):
-    """What it thought."""
+    """The model's reasoning in an earlier turn."""
 
     type: Literal["reasoning"]
     id: str | None = None
@@ -83,7 +83,7 @@ class ReasoningItem(Fields):
 
 
 def item_type(item: Any) -> str:
-    """The type of an item; a message may leave it out."""
+    """Returns the type of an item; a message may leave it out."""
     return str(item.get("type", "message") if isinstance(item, dict) else getattr(item, "type", "message"))
 
 
@@ -97,7 +97,7 @@ Item = Annotated[
 
 
 class FunctionTool(Fields):
-    """A tool of the caller's; there are no others."""
+    """A tool that the caller defines; the server has none of its own."""
 
     type: Literal["function"]
     name: Text
@@ -106,14 +106,14 @@ class FunctionTool(Fields):
     strict: Literal[False] | None = None
 
 
-class NamedTool(Fields):
-    """The tool to call."""
+class ResponseToolChoice(Fields):
+    """The choice of one tool that has to be called."""
 
     type: Literal["function"]
     name: Text
 
 
-class SchemaFormat(Fields):
+class TextSchemaFormat(Fields):
     """JSON that keeps to a schema."""
 
     type: Literal["json_schema"]
@@ -124,14 +124,14 @@ class SchemaFormat(Fields):
 
 
 class TextConfig(Fields):
-    """The form of the answer."""
+    """The format of the answer."""
 
-    format: Annotated[TextFormat | ObjectFormat | SchemaFormat, Discriminator("type")] | None = None
+    format: Annotated[TextFormat | ObjectFormat | TextSchemaFormat, Discriminator("type")] | None = None
     verbosity: Literal["medium"] | None = None
 
 
 class ReasoningConfig(Fields):
-    """How long to think."""
+    """The effort of thinking."""
 
     effort: Literal["none", "high", "max"] | None = None
     summary: None = None
@@ -148,7 +148,7 @@ class ResponseRequest(PolicyFields):
     stream_options: StreamOptions | None = None
     max_output_tokens: Annotated[int, Field(ge=1)] | None = None
     tools: Some[FunctionTool] | None = None
-    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    tool_choice: Literal["none", "auto", "required"] | ResponseToolChoice | None = None
     text: TextConfig | None = None
     reasoning: ReasoningConfig | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
@@ -174,16 +174,16 @@ class ResponseRequest(PolicyFields):
         """Whether the model is to think first."""
         return self.reasoning is not None and self.reasoning.effort not in (None, "none")
 
-    def asked(self) -> Asked:
-        """What it asks of the engine. Raises ApiError for fields that contradict each other."""
+    def generation_request(self) -> GenerationRequest:
+        """Returns the request to the engine. Raises ApiError for fields that contradict each other."""
         tools = [declared(tool.name, tool.description, tool.parameters) for tool in self.tools or ()]
-        named = self.tool_choice if isinstance(self.tool_choice, NamedTool) else None
-        choice = "function" if isinstance(self.tool_choice, NamedTool) else self.tool_choice
+        named = self.tool_choice if isinstance(self.tool_choice, ResponseToolChoice) else None
+        choice = "function" if isinstance(self.tool_choice, ResponseToolChoice) else self.tool_choice
         force = forced(choice, named.name if named else None, self.parallel_tool_calls, tools)
         offered = tools if tools and choice != "none" else None
         check_format(self._format(), offered)
         effort = self.reasoning.effort if self.reasoning else None
-        return Asked(
+        return GenerationRequest(
             messages=self._conversation(),
             tools=offered,
             forced=force,
@@ -204,7 +204,7 @@ class ResponseRequest(PolicyFields):
 
     def _format(self) -> Json | None:
         form = self.text.format if self.text else None
-        if isinstance(form, SchemaFormat):
+        if isinstance(form, TextSchemaFormat):
             return form.json_schema
         return ANY_OBJECT if isinstance(form, ObjectFormat) else None
 
@@ -217,7 +217,7 @@ class ResponseRequest(PolicyFields):
 
 
 def messages(items: list[MessageItem | CallItem | CallOutputItem | ReasoningItem]) -> list[Json]:
-    """The conversation of a list of items; what the assistant thought, said and called in one turn is one message."""
+    """Returns the messages of a list of items; the items of one assistant's turn become one message."""
     result: list[Json] = []
     for item in items:
         if isinstance(item, CallOutputItem):
@@ -232,7 +232,7 @@ def messages(items: list[MessageItem | CallItem | CallOutputItem | ReasoningItem
 
 
 def add(message: Json, item: MessageItem | CallItem | ReasoningItem) -> None:
-    """Adds a part of the assistant's turn."""
+    """Adds an item to an assistant's message."""
     if isinstance(item, MessageItem):
         message["content"] += joined(item.content)
     elif isinstance(item, CallItem):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ds4py.json_types import Json
-from ds4py.server.asked import Forced
 from ds4py.server.errors import refused
 from ds4py.server.fields import Fields, JsonObject, Text
+from ds4py.server.generation_request import ForcedToolCall
 
 
 class Function(Fields):
@@ -20,28 +20,28 @@ class Function(Fields):
     strict: Literal[False] | None = None
 
 
-class Tool(Fields):
-    """A tool of the caller's; there are no others."""
+class ChatTool(Fields):
+    """A tool that the caller defines; the server has none of its own."""
 
     type: Literal["function"]
     function: Function
 
 
 class NamedFunction(Fields):
-    """A function by its name."""
+    """The name of a function."""
 
     name: Text
 
 
-class NamedTool(Fields):
-    """The tool to call."""
+class ChatToolChoice(Fields):
+    """The choice of one tool that has to be called."""
 
     type: Literal["function"]
     function: NamedFunction
 
 
 def declared(name: str, description: str | None, parameters: Json | None) -> Json:
-    """A tool as `Engine.chat` takes it, without what was not given."""
+    """Returns a tool in the form that `Engine.chat` takes, without the fields that are None."""
     function: Json = {"name": name}
     if description is not None:
         function["description"] = description
@@ -50,8 +50,8 @@ def declared(name: str, description: str | None, parameters: Json | None) -> Jso
     return {"type": "function", "function": function}
 
 
-def forced(choice: str | None, name: str | None, parallel: bool | None, tools: Sequence[Json]) -> Forced | None:
-    """What a choice of tools forces. `name` is the chosen tool's, where one is named; its choice is "function".
+def forced(choice: str | None, name: str | None, parallel: bool | None, tools: Sequence[Json]) -> ForcedToolCall | None:
+    """Returns the calls that a tool choice forces, or None. `name` is the chosen tool if `choice` names one.
 
     Raises ApiError for a choice that cannot be kept.
     """
@@ -66,10 +66,10 @@ def forced(choice: str | None, name: str | None, parallel: bool | None, tools: S
                 "parallel_tool_calls", "false is not supported unless tool_choice forces a call", "unsupported_value"
             )
         return None
-    return Forced(name, parallel is not False)
+    return ForcedToolCall(name, parallel is not False)
 
 
 def check_format(form: Json | None, tools: Sequence[Json] | None) -> None:
-    """Raises ApiError where an answer would have to be JSON and a call at once."""
+    """Raises ApiError if a request has both a response format and tools."""
     if form is not None and tools:
         raise refused("tools", "they are not supported together with a form of the answer", "unsupported_value")

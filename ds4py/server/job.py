@@ -1,4 +1,4 @@
-"""An answer that a thread computes while the event loop hands it on."""
+"""A job: one answer that a thread computes while the event loop sends it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from ds4py.errors import Cancelled
+from ds4py.server.fair_queue import Ticket
 from ds4py.server.metrics import Metrics
-from ds4py.server.turns import Ticket
 
 if TYPE_CHECKING:
     from ds4py.generation import ChatPiece, ChatStream
 
 AHEAD: Final = 32
-"""Pieces that may lie between the thread and the client; then the thread waits."""
+"""How many pieces may wait for the client before the thread pauses."""
 
 
-class Work:
-    """Runs a stream in a thread, once it is its turn; `arrived` is when it was asked for, by `time.monotonic`.
+class Job:
+    """Runs a stream in a thread once its ticket is granted. `arrived` is the request's `time.monotonic()`, in seconds.
 
-    The thread keeps its turn until it has really ended: after `stop` within one chunk of a prompt or one cycle. A
-    client that does not take the pieces makes it wait.
+    The job keeps its ticket until the thread has ended, which is at most one chunk of a prompt or one cycle after
+    `stop`. The thread waits for a client that does not take the pieces.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Work:
         executor: Executor,
         metrics: Metrics,
         arrived: float,
-        forget: Callable[[Work], None],
+        forget: Callable[[Job], None],
     ) -> None:
         self.stream = stream
         self._ticket = ticket
@@ -50,8 +50,8 @@ class Work:
         self._since = arrived
 
     async def pieces(self) -> AsyncIterator[ChatPiece]:
-        """The pieces as they come; may be called once. Raises what the stream raises, Cancelled after `stop`."""
-        await self._ticket.turn()
+        """Yields the pieces as they come; may be called once. Raises as the stream, and Cancelled after `stop`."""
+        await self._ticket.wait()
         if not self._stopped:
             self._done = self._loop.run_in_executor(self._executor, self._run)
             self._done.add_done_callback(lambda _: self._ended())
@@ -68,7 +68,7 @@ class Work:
             raise Cancelled("the answer was stopped")
 
     def stop(self) -> None:
-        """Cancels what is left, from the event loop; of no effect on what has ended, and may be called again."""
+        """Cancels the rest of the answer. Call it from the event loop; repeated calls have no effect."""
         if self._stopped:
             return
         self._stopped = True
@@ -84,7 +84,7 @@ class Work:
             await asyncio.wait([self._done])
 
     def _run(self) -> None:
-        """In the thread."""
+        """Computes the answer; runs in the thread."""
         last: BaseException | None = None
         try:
             with closing(self.stream):

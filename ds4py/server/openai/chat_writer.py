@@ -1,26 +1,25 @@
-"""POST /v1/chat/completions: the answer."""
+"""The answer of POST /v1/chat/completions."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallStart
-from ds4py.chat.reply import Event as Part
+from ds4py.chat.events import Content, Event, Reasoning, ToolCallArguments, ToolCallStart
 from ds4py.json_types import Json
-from ds4py.server.answer import Answer, Event, new_id
 from ds4py.server.errors import ApiError, openai_body
 from ds4py.server.openai.logprobs import entries
 from ds4py.server.openai.messages import tool_call
+from ds4py.server.response_writer import ResponseWriter, StreamEvent, new_id
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
     from ds4py.generation import ChatPiece, ChatStream
 
-DONE = Event("[DONE]")
+DONE = StreamEvent("[DONE]")
 
 
-class ChatAnswer(Answer):
+class ChatWriter(ResponseWriter):
     """Writes one chat completion."""
 
     def __init__(self, model: str, tokenizer: Tokenizer, *, usage: bool, logprobs: bool) -> None:
@@ -36,33 +35,33 @@ class ChatAnswer(Answer):
         self._finish: str | None = None
         self._usage: Json = {}
 
-    def begin(self) -> list[Event]:
-        """The role."""
+    def begin(self) -> list[StreamEvent]:
+        """Returns a chunk with the role."""
         return [self._chunk({"role": "assistant", "content": ""})]
 
-    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[Event]:
-        """A chunk for each event."""
+    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
+        """Returns a chunk for each event of the piece."""
         if piece.logprobs:
             self._pending += entries(self._tokenizer, piece.logprobs)
         deltas = [self._delta(part) for part in piece.events]
         return [self._chunk(delta) for delta in deltas if delta]
 
-    def end(self, stream: ChatStream) -> list[Event]:
-        """Why it ended, and what it took."""
+    def end(self, stream: ChatStream) -> list[StreamEvent]:
+        """Returns the finish reason, the usage if it was asked for, and `[DONE]`."""
         self._finish = stream.finish_reason
         self._usage = usage(stream)
         last = [self._chunk({}, self._finish)]
         if self._with_usage:
             chunk = {**self._head, "object": "chat.completion.chunk", "choices": [], "usage": self._usage}
-            last.append(Event(chunk))
+            last.append(StreamEvent(chunk))
         return [*last, DONE]
 
-    def failed(self, error: ApiError) -> list[Event]:
-        """The error, as the official client looks for it."""
-        return [Event(openai_body(error))]
+    def failed(self, error: ApiError) -> list[StreamEvent]:
+        """Returns the error in the form that the official client raises."""
+        return [StreamEvent(openai_body(error))]
 
     def body(self) -> Json:
-        """The whole completion."""
+        """Returns the whole completion."""
         message: Json = {"role": "assistant", "content": "".join(self._content) or (None if self._calls else "")}
         if self._reasoning:
             message["reasoning_content"] = "".join(self._reasoning)
@@ -76,7 +75,7 @@ class ChatAnswer(Answer):
         }
         return {**self._head, "object": "chat.completion", "choices": [choice], "usage": self._usage}
 
-    def _delta(self, part: Part) -> Json:
+    def _delta(self, part: Event) -> Json:
         if isinstance(part, Reasoning):
             self._reasoning.append(part.text)
             return {"reasoning_content": part.text}
@@ -92,18 +91,18 @@ class ChatAnswer(Answer):
             return {"tool_calls": [{"index": part.index, "function": {"arguments": part.text}}]}
         return {}
 
-    def _chunk(self, delta: Json, finish: str | None = None) -> Event:
+    def _chunk(self, delta: Json, finish: str | None = None) -> StreamEvent:
         new, self._pending = self._pending, []
         self._logprobs += new
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": self._shown(new) if new else None}
-        return Event({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
+        return StreamEvent({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
 
     def _shown(self, found: list[Json]) -> Json | None:
         return {"content": found, "refusal": None} if self._with_logprobs else None
 
 
 def usage(stream: ChatStream) -> Json:
-    """Tokens, as both kinds of completions tell them."""
+    """Returns the token counts, in the form of both kinds of completions."""
     used = stream.usage
     return {
         "prompt_tokens": used.prompt_tokens,

@@ -1,4 +1,4 @@
-"""Whose turn it is: a bounded queue that is fair between clients."""
+"""A bounded queue that is fair between clients."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections import OrderedDict, deque
 from ds4py.server.errors import ApiError
 
 RETRY_AFTER = 5
-"""Seconds after which a client is told to come back."""
+"""Seconds after which a refused client may try again."""
 
 
-class Turns:
-    """Lets `parallel` requests run, and `waiting` more wait, first come first served for each client.
+class FairQueue:
+    """Lets `parallel` requests run and `waiting` more wait, in order of arrival for each client.
 
-    Clients take turns: whoever has many requests waiting does not keep others from theirs. For one event loop.
+    Clients take turns, so many requests of one client do not delay those of others. Use it from one event loop.
     """
 
     def __init__(self, parallel: int, waiting: int) -> None:
@@ -26,11 +26,11 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """Requests in the queue."""
+        """The number of requests in the queue."""
         return sum(map(len, self._queues.values()))
 
     def enter(self, client: str) -> Ticket:
-        """A place in the queue, or at once a turn. Raises ApiError where the queue is full or closed."""
+        """Returns a ticket, granted at once if there is room. Raises ApiError if the queue is full or closed."""
         if self.closed:
             raise ApiError(503, "the server is stopping", retry_after=RETRY_AFTER)
         ticket = Ticket(self, client)
@@ -58,7 +58,7 @@ class Turns:
             ticket.grant()
 
     def leave(self, ticket: Ticket) -> None:
-        """Gives back a turn, or the place in the queue."""
+        """Removes a ticket, and grants the next one if this one was granted."""
         if ticket.granted:
             self.running -= 1
             self._free += 1
@@ -71,32 +71,32 @@ class Turns:
 
 
 class Ticket:
-    """One request's place.
+    """One request's place in the queue.
 
     Attributes:
-        client: whose it is.
-        granted: whether it is, or was, this request's turn.
+        client: the address of the client.
+        granted: whether the request may run, or has run.
     """
 
-    def __init__(self, turns: Turns, client: str) -> None:
+    def __init__(self, queue: FairQueue, client: str) -> None:
         self.client = client
         self.granted = False
-        self._turns = turns
+        self._queue = queue
         self._left = False
         self._called = asyncio.Event()
 
     def grant(self) -> None:
-        """Now it is its turn."""
+        """Lets the request run."""
         self.granted = True
         self._called.set()
 
-    async def turn(self) -> None:
-        """Waits for it, or until the place is given back."""
+    async def wait(self) -> None:
+        """Waits until the ticket is granted or given back."""
         await self._called.wait()
 
     def leave(self) -> None:
-        """Lets the next one in; may be called again."""
+        """Gives the ticket back; repeated calls have no effect."""
         if not self._left:
             self._left = True
             self._called.set()
-            self._turns.leave(self)
+            self._queue.leave(self)

@@ -1,4 +1,4 @@
-"""What every request passes: its count, the API key, the limit of its size."""
+"""Middleware that every request passes: it counts, and checks the API key and the size of the body."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ds4py.server.errors import ApiError, body_for
 from ds4py.server.metrics import Metrics
-from ds4py.server.options import Options
+from ds4py.server.options import ServerOptions
 
 log = logging.getLogger(__name__)
 
 OPEN_PATHS: Final = frozenset({"/health"})
-"""What needs no key."""
+"""Paths that need no API key."""
 
 CLIENT_LEFT: Final = 499
-"""The status that is counted where nobody waited for the answer's end; nginx's number."""
+"""The status that is counted for a client that disconnected early; nginx uses the same number."""
 
 
-class Guard:
-    """Around the application. It answers what it refuses, and counts what is answered."""
+class RequestMiddleware:
+    """ASGI middleware around the application. It answers requests that it refuses, and counts all."""
 
-    def __init__(self, app: ASGIApp, options: Options, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, options: ServerOptions, metrics: Metrics) -> None:
         self._app = app
         self._key = None if options.api_key is None else options.api_key.encode()
         self._limit = options.max_request_bytes
@@ -37,7 +37,7 @@ class Guard:
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handles one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -85,7 +85,7 @@ class Guard:
         return hmac.compare_digest(given, self._key)
 
     def _limited(self, receive: Receive) -> Receive:
-        """For a body whose length is told by nobody, or that does not come."""
+        """Wraps `receive` so that a body that is too large or too slow raises ApiError (413 or 408)."""
         total, whole, end = 0, False, time.monotonic() + self._sending_seconds
 
         async def limited() -> Message:
@@ -113,6 +113,6 @@ class Guard:
 
 
 def endpoint(scope: Scope) -> str:
-    """The path of the route that answered; one name for all others, which anybody can make up."""
+    """Returns the path of the route that answered, or `other`, so that made-up paths add no labels to the metrics."""
     route = scope.get("route")
     return route.path if isinstance(route, Route) else "other"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from ds4py.server.errors import ApiError
-from ds4py.server.turns import Turns
+from ds4py.server.fair_queue import FairQueue
 
 pytestmark = pytest.mark.fast
 
@@ -24,7 +24,7 @@ def in_loop(test: Callable[[], object]) -> None:
 
 def test_clients_take_turns() -> None:
     def order() -> None:
-        turns = Turns(1, 100)
+        turns = FairQueue(1, 100)
         first = turns.enter("greedy")
         tickets = [turns.enter("greedy") for _ in range(5)] + [turns.enter("b"), turns.enter("c"), turns.enter("b")]
         served = []
@@ -52,7 +52,7 @@ def test_clients_take_turns() -> None:
 
 def test_a_full_queue_refuses() -> None:
     def full() -> None:
-        turns = Turns(2, 1)
+        turns = FairQueue(2, 1)
         tickets = [turns.enter("a") for _ in range(3)]
         assert (turns.running, turns.waiting) == (2, 1)
         with pytest.raises(ApiError) as caught:
@@ -68,7 +68,7 @@ def test_a_full_queue_refuses() -> None:
 
 def test_whoever_leaves_the_queue_is_not_called() -> None:
     def leave() -> None:
-        turns = Turns(1, 5)
+        turns = FairQueue(1, 5)
         first, second, third = turns.enter("a"), turns.enter("a"), turns.enter("b")
         second.leave()
         second.leave()
@@ -82,7 +82,7 @@ def test_whoever_leaves_the_queue_is_not_called() -> None:
 
 def test_a_queue_of_none_still_lets_in_who_can_run() -> None:
     def none() -> None:
-        turns = Turns(1, 0)
+        turns = FairQueue(1, 0)
         turns.enter("a")
         with pytest.raises(ApiError):
             turns.enter("a")

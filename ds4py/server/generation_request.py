@@ -1,4 +1,4 @@
-"""What a request asks of the engine, whichever API it came by."""
+"""The request to the engine, in one form for all APIs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Forced:
-    """The answer has to be a call: of the tool of that name, where there is one; and of one only, or of several."""
+class ForcedToolCall:
+    """The answer has to be tool calls: of the tool `name`, or of any if None; several only if `parallel`."""
 
     name: str | None = None
     parallel: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """One request. Either `messages` or `prompt` is given.
+class GenerationRequest:
+    """One request to generate. Either `messages` or `prompt` is given.
 
     Attributes:
         messages: a conversation, as `Engine.chat` takes it.
@@ -40,7 +40,7 @@ class Asked:
     messages: Sequence[Json] | None = None
     prompt: str | Sequence[int] | None = None
     tools: Sequence[Json] | None = None
-    forced: Forced | None = None
+    forced: ForcedToolCall | None = None
     thinking: bool = False
     effort: str | None = None
     format: Json | None = None
@@ -51,7 +51,7 @@ class Asked:
     logprobs: int | None = None
 
     def start(self, engine: Engine, drafting: Mapping[str, Any]) -> ChatStream:
-        """The stream of the answer; nothing is computed yet. Raises RequestError, ApiError."""
+        """Returns the stream of the answer; nothing is computed yet. Raises RequestError and ApiError."""
         given: Json = {
             "max_tokens": self.max_tokens,
             "logprobs": self.logprobs,
@@ -65,12 +65,12 @@ class Asked:
         return engine.chat(self.messages, tools=self.tools, thinking=self.thinking, effort=self.effort, **options)
 
     def prompt_ids(self, tokenizer: Tokenizer) -> Sequence[int]:
-        """The ids of the prompt of a conversation, however long it is. Raises RequestError."""
+        """Returns the token ids of the conversation's prompt, without a limit of length. Raises RequestError."""
         assert self.messages is not None
         return encode_chat(tokenizer, self.messages, tools=self.tools, thinking=self.thinking, effort=self.effort)
 
     def _constraint(self, tokenizer: Tokenizer) -> Constraint | None:
-        """What the answer is held to; what is thought before it is free."""
+        """Returns the grammar of the answer, or None. Reasoning before the answer is not constrained."""
         answer: Constraint
         if self.forced is not None:
             tools, name, parallel = self.tools or (), self.forced.name, self.forced.parallel

@@ -1,4 +1,4 @@
-"""POST /v1/messages: the answer."""
+"""The answer of POST /v1/messages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import json
 import math
 from typing import TYPE_CHECKING, Final
 
-from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
-from ds4py.chat.reply import Event as Part
+from ds4py.chat.events import Content, Event, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.json_types import Json
-from ds4py.server.answer import Answer, Event, new_id
 from ds4py.server.errors import ApiError, anthropic_body
+from ds4py.server.response_writer import ResponseWriter, StreamEvent, new_id
 
 if TYPE_CHECKING:
     from ds4py.generation import ChatPiece, ChatStream
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
 STOP_REASONS: Final = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 
 
-class MessageAnswer(Answer):
+class MessageWriter(ResponseWriter):
     """Writes one message, block by block."""
 
-    ping = Event({"type": "ping"}, "ping")
+    ping = StreamEvent({"type": "ping"}, "ping")
 
     def __init__(self, model: str) -> None:
         self._message: Json = {
@@ -37,19 +36,19 @@ class MessageAnswer(Answer):
         self._started = False
         self._open = False
 
-    def begin(self) -> list[Event]:
-        """Nothing: the first event says how much of the prompt was cached."""
+    def begin(self) -> list[StreamEvent]:
+        """Returns no events, because the first one has to say how much of the prompt was cached."""
         return []
 
-    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[Event]:
-        """Its parts as deltas of blocks."""
+    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
+        """Returns the piece's events as deltas of content blocks."""
         result = self._start(stream)
         for part in piece.events:
             result += self._part(part)
         return result
 
-    def end(self, stream: ChatStream) -> list[Event]:
-        """Why it ended, and what it took."""
+    def end(self, stream: ChatStream) -> list[StreamEvent]:
+        """Returns the events with the stop reason and the usage."""
         result = self._start(stream) + self._close()
         reason = "stop_sequence" if stream.stop_string else STOP_REASONS[stream.finish_reason or "stop"]
         ending = {"stop_reason": reason, "stop_sequence": stream.stop_string}
@@ -57,22 +56,22 @@ class MessageAnswer(Answer):
         last = {"type": "message_delta", "delta": ending, "usage": usage(stream)}
         return [*result, named(last), named({"type": "message_stop"})]
 
-    def failed(self, error: ApiError) -> list[Event]:
-        """The error."""
-        return [Event(anthropic_body(error), "error")]
+    def failed(self, error: ApiError) -> list[StreamEvent]:
+        """Returns the error event."""
+        return [StreamEvent(anthropic_body(error), "error")]
 
     def body(self) -> Json:
-        """The whole message."""
+        """Returns the whole message."""
         return self._message
 
-    def _start(self, stream: ChatStream) -> list[Event]:
+    def _start(self, stream: ChatStream) -> list[StreamEvent]:
         if self._started:
             return []
         self._started = True
         first = {**self._message, "content": [], "usage": usage(stream) | {"output_tokens": 0}}
         return [named({"type": "message_start", "message": first})]
 
-    def _part(self, part: Part) -> list[Event]:
+    def _part(self, part: Event) -> list[StreamEvent]:
         if isinstance(part, Reasoning):
             return [*self._block("thinking", {"thinking": "", "signature": ""}), self._text("thinking", part.text)]
         if isinstance(part, Content):
@@ -93,8 +92,8 @@ class MessageAnswer(Answer):
         block: Json = self._message["content"][-1]
         return block
 
-    def _block(self, kind: str, block: Json) -> list[Event]:
-        """Goes on with the open block of that kind, or begins one."""
+    def _block(self, kind: str, block: Json) -> list[StreamEvent]:
+        """Continues the open block if it is of this kind, else begins one."""
         if self._open and self._last["type"] == kind:
             return []
         closed = self._close()
@@ -103,14 +102,14 @@ class MessageAnswer(Answer):
         begun = {"type": "content_block_start", "index": self._index, "content_block": {"type": kind, **block}}
         return [*closed, named(begun)]
 
-    def _text(self, kind: str, text: str) -> Event:
+    def _text(self, kind: str, text: str) -> StreamEvent:
         self._last[kind] += text
         return self._delta({"type": f"{kind}_delta", kind: text})
 
-    def _delta(self, delta: Json) -> Event:
+    def _delta(self, delta: Json) -> StreamEvent:
         return named({"type": "content_block_delta", "index": self._index, "delta": delta})
 
-    def _close(self) -> list[Event]:
+    def _close(self) -> list[StreamEvent]:
         if not self._open:
             return []
         self._open = False
@@ -122,19 +121,19 @@ class MessageAnswer(Answer):
 
 
 def number(text: str) -> int | float | str:
-    """A number of a call; one so large that Python has no place for it stays text, since JSON has no infinity."""
+    """Parses a number of a call's arguments; one that overflows a float stays text, because JSON has no infinity."""
     if not math.isfinite(float(text)):
         return text
     return int(text) if text.removeprefix("-").isdigit() else float(text)
 
 
-def named(data: Json) -> Event:
-    """An event that has its data's type as its name."""
-    return Event(data, data["type"])
+def named(data: Json) -> StreamEvent:
+    """Returns an event whose name is the type in its data."""
+    return StreamEvent(data, data["type"])
 
 
 def usage(stream: ChatStream) -> Json:
-    """Tokens; those of the prompt that were cached are counted apart."""
+    """Returns the token counts; cached tokens of the prompt are counted apart from the others."""
     used = stream.usage
     return {
         "input_tokens": used.prompt_tokens - used.cached_tokens,

@@ -1,17 +1,16 @@
-"""POST /v1/responses: the answer."""
+"""The answer of POST /v1/responses."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Any
 
+from ds4py.chat.events import Content, Event, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
 from ds4py.chat.markers import END_THINK
-from ds4py.chat.reply import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart
-from ds4py.chat.reply import Event as Part
 from ds4py.json_types import Json
-from ds4py.server.answer import Answer, Event, new_id
 from ds4py.server.errors import ApiError
 from ds4py.server.openai.logprobs import entries
+from ds4py.server.response_writer import ResponseWriter, StreamEvent, new_id
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
@@ -22,7 +21,7 @@ TEXT_NAMES = {"message": "output_text", "reasoning": "reasoning_text"}
 """The kind of text by the kind of item."""
 
 
-class ResponseAnswer(Answer):
+class ResponseItemWriter(ResponseWriter):
     """Writes one response, item by item."""
 
     def __init__(self, model: str, tokenizer: Tokenizer, request: ResponseRequest) -> None:
@@ -34,12 +33,12 @@ class ResponseAnswer(Answer):
         self._reasoning_tokens = 0  # by whole steps: one that ends the thinking does not count
         self._sequence = 0
 
-    def begin(self) -> list[Event]:
-        """The response, still empty."""
+    def begin(self) -> list[StreamEvent]:
+        """Returns the events with the empty response."""
         return [self._event(f"response.{state}", response=dict(self._response)) for state in ("created", "in_progress")]
 
-    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[Event]:
-        """Its parts as deltas of items."""
+    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
+        """Returns the piece's events as deltas of items."""
         if piece.logprobs:
             self._pending += self._said(entries(self._tokenizer, piece.logprobs))
         result = [event for part in piece.events for event in self._part(part)]
@@ -47,8 +46,8 @@ class ResponseAnswer(Answer):
             self._reasoning_tokens += len(piece.tokens)
         return result
 
-    def end(self, stream: ChatStream) -> list[Event]:
-        """The whole response."""
+    def end(self, stream: ChatStream) -> list[StreamEvent]:
+        """Returns the whole response."""
         status = "incomplete" if stream.finish_reason == "length" else "completed"
         result = self._close(status)
         self._response["status"] = status
@@ -59,25 +58,25 @@ class ResponseAnswer(Answer):
         self._response["usage"] = usage(stream, self._reasoning_tokens)
         return [*result, self._event(f"response.{status}", response=self._response)]
 
-    def failed(self, error: ApiError) -> list[Event]:
-        """The response with its error."""
+    def failed(self, error: ApiError) -> list[StreamEvent]:
+        """Returns the event of a response that failed."""
         self._response["status"] = "failed"
         self._response["error"] = {"code": "server_error", "message": error.detail}
         return [self._event("response.failed", response=self._response)]
 
     def body(self) -> Json:
-        """The whole response."""
+        """Returns the whole response."""
         return self._response
 
     def _said(self, found: list[Json]) -> list[Json]:
-        """Log-probabilities less those of what is thought: they belong to the text of the answer."""
+        """Returns the log-probabilities of the answer's tokens, without those of the reasoning before it."""
         if not self._thinking:
             return found
         end = next((at for at, each in enumerate(found) if each["token"] == END_THINK), None)
         self._thinking = end is None
         return [] if end is None else found[end + 1 :]
 
-    def _part(self, part: Part) -> list[Event]:
+    def _part(self, part: Event) -> list[StreamEvent]:
         if isinstance(part, Reasoning):
             return self._text("reasoning", part.text)
         if isinstance(part, Content):
@@ -99,9 +98,9 @@ class ResponseAnswer(Answer):
         assert isinstance(part, ToolCallEnd)
         return self._close()
 
-    def _text(self, kind: str, text: str) -> list[Event]:
-        """More text of the open item of that kind, or of a new one."""
-        result: list[Event] = []
+    def _text(self, kind: str, text: str) -> list[StreamEvent]:
+        """Adds text to the open item if it is of this kind, else to a new one."""
+        result: list[StreamEvent] = []
         if self._open is None or self._open["type"] != kind:
             result = self._close() + self._begin(new_item(kind)) + self._begin_text(kind)
         part = self._text_part()
@@ -118,13 +117,13 @@ class ResponseAnswer(Answer):
         part: Json = self._open["content"][0]
         return part
 
-    def _begin(self, item: Json) -> list[Event]:
+    def _begin(self, item: Json) -> list[StreamEvent]:
         item["status"] = "in_progress"
         self._open = item
         self._response["output"].append(item)
         return [self._event("response.output_item.added", output_index=self._index, item=copied(item))]
 
-    def _begin_text(self, kind: str) -> list[Event]:
+    def _begin_text(self, kind: str) -> list[StreamEvent]:
         assert self._open is not None
         part: Json = {"type": TEXT_NAMES[kind], "text": ""}
         if kind == "message":
@@ -132,7 +131,7 @@ class ResponseAnswer(Answer):
         self._open["content"].append(part)
         return [self._of_item("response.content_part.added", content_index=0, part=dict(part))]
 
-    def _close(self, status: str = "completed") -> list[Event]:
+    def _close(self, status: str = "completed") -> list[StreamEvent]:
         item = self._open
         if item is None:
             return []
@@ -154,29 +153,29 @@ class ResponseAnswer(Answer):
     def _index(self) -> int:
         return len(self._response["output"]) - 1
 
-    def _of_item(self, name: str, **data: Any) -> Event:
+    def _of_item(self, name: str, **data: Any) -> StreamEvent:
         assert self._open is not None
         return self._event(name, item_id=self._open["id"], output_index=self._index, **data)
 
-    def _event(self, name: str, **data: Any) -> Event:
+    def _event(self, name: str, **data: Any) -> StreamEvent:
         self._sequence += 1
-        return Event({"type": name, "sequence_number": self._sequence - 1, **data}, name)
+        return StreamEvent({"type": name, "sequence_number": self._sequence - 1, **data}, name)
 
 
 def new_item(kind: str) -> Json:
-    """An item of text."""
+    """Returns an empty item of text: a message or a reasoning."""
     if kind == "message":
         return {"type": "message", "id": new_id("msg_"), "role": "assistant", "content": []}
     return {"type": "reasoning", "id": new_id("rs_"), "summary": [], "content": []}
 
 
 def copied(item: Json) -> Json:
-    """The item as it is now."""
+    """Returns a copy of the item, which later text does not change."""
     return {**item, "content": list(item["content"])} if "content" in item else dict(item)
 
 
 def new_response(model: str, request: ResponseRequest) -> Json:
-    """A response to which nothing has been written, with what its request says."""
+    """Returns an empty response that repeats the request's options."""
     return {
         "id": new_id("resp_"),
         "object": "response",
@@ -207,12 +206,12 @@ def new_response(model: str, request: ResponseRequest) -> Json:
 
 
 def written(value: Any) -> Any:
-    """A field as it came."""
+    """Returns a field of the request as it was sent."""
     return value.model_dump(by_alias=True, exclude_unset=True) if hasattr(value, "model_dump") else value
 
 
 def usage(stream: ChatStream, reasoning_tokens: int) -> Json:
-    """Tokens."""
+    """Returns the token counts."""
     used = stream.usage
     return {
         "input_tokens": used.prompt_tokens,

@@ -1,16 +1,16 @@
-"""POST /v1/completions: the answer."""
+"""The answer of POST /v1/completions."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from ds4py.chat.reply import Content
+from ds4py.chat.events import Content
 from ds4py.json_types import Json
-from ds4py.server.answer import Answer, Event, new_id
 from ds4py.server.errors import ApiError, openai_body
-from ds4py.server.openai.chat_answer import DONE, usage
+from ds4py.server.openai.chat_writer import DONE, usage
 from ds4py.server.openai.logprobs import LOWEST, token_text
+from ds4py.server.response_writer import ResponseWriter, StreamEvent, new_id
 
 if TYPE_CHECKING:
     from ds4py import Tokenizer
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LISTS = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
 
 
-class CompletionAnswer(Answer):
+class CompletionWriter(ResponseWriter):
     """Writes one completion."""
 
     def __init__(self, model: str, tokenizer: Tokenizer, *, usage: bool) -> None:
@@ -37,12 +37,12 @@ class CompletionAnswer(Answer):
         self._finish: str | None = None
         self._usage: Json = {}
 
-    def begin(self) -> list[Event]:
-        """Nothing."""
+    def begin(self) -> list[StreamEvent]:
+        """Returns no events."""
         return []
 
-    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[Event]:
-        """A chunk, where there is something to show."""
+    def piece(self, piece: ChatPiece, stream: ChatStream) -> list[StreamEvent]:
+        """Returns one chunk, or none if the piece has neither text nor tokens."""
         text = "".join(part.text for part in piece.events if isinstance(part, Content))
         new = None if piece.logprobs is None else self._entries(piece)
         self._text.append(text)
@@ -50,29 +50,29 @@ class CompletionAnswer(Answer):
             self._logprobs = new if self._logprobs is None else {key: self._logprobs[key] + new[key] for key in LISTS}
         return [self._chunk(text, new)] if text or piece.tokens else []
 
-    def end(self, stream: ChatStream) -> list[Event]:
-        """Why it ended, and what it took."""
+    def end(self, stream: ChatStream) -> list[StreamEvent]:
+        """Returns the finish reason, the usage if it was asked for, and `[DONE]`."""
         self._finish = stream.finish_reason
         self._usage = usage(stream)
         last = [self._chunk("", None, self._finish)]
         if self._with_usage:
-            last.append(Event({**self._head, "choices": [], "usage": self._usage}))
+            last.append(StreamEvent({**self._head, "choices": [], "usage": self._usage}))
         return [*last, DONE]
 
-    def failed(self, error: ApiError) -> list[Event]:
-        """The error, as the official client looks for it."""
-        return [Event(openai_body(error))]
+    def failed(self, error: ApiError) -> list[StreamEvent]:
+        """Returns the error in the form that the official client raises."""
+        return [StreamEvent(openai_body(error))]
 
     def body(self) -> Json:
-        """The whole completion."""
+        """Returns the whole completion."""
         choice = choice_of("".join(self._text), self._logprobs, self._finish)
         return {**self._head, "choices": [choice], "usage": self._usage}
 
-    def _chunk(self, text: str, logprobs: Json | None, finish: str | None = None) -> Event:
-        return Event({**self._head, "choices": [choice_of(text, logprobs, finish)]})
+    def _chunk(self, text: str, logprobs: Json | None, finish: str | None = None) -> StreamEvent:
+        return StreamEvent({**self._head, "choices": [choice_of(text, logprobs, finish)]})
 
     def _entries(self, piece: ChatPiece) -> Json:
-        """The piece's log-probabilities; offsets count characters of the tokens' texts."""
+        """Returns the piece's log-probabilities; offsets count characters of the tokens' texts."""
         result: Json = {key: [] for key in LISTS}
         for each in piece.logprobs or ():
             text = token_text(self._tokenizer, each.token)
@@ -86,5 +86,5 @@ class CompletionAnswer(Answer):
 
 
 def choice_of(text: str, logprobs: Json | None, finish: str | None) -> Json:
-    """The one choice there is."""
+    """Returns the completion's only choice."""
     return {"index": 0, "text": text, "logprobs": logprobs, "finish_reason": finish}
