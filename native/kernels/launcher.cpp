@@ -5,13 +5,13 @@
 #include <string_view>
 
 #if defined(DS4_EMULATOR)
-#include "emulator/open.h"
+#include "emulator/open_launcher.h"
 #endif
 #if defined(DS4_CUDA) || defined(DS4_HIP)
-#include "gpu/open.h"
+#include "gpu/open_launcher.h"
 #endif
 #if defined(DS4_METAL)
-#include "metal/open.h"
+#include "metal/open_launcher.h"
 #endif
 
 namespace ds4::kernels {

@@ -54,8 +54,9 @@ struct MarkovHead {
     float* confidences;  // [block] after the sigmoid; null without a head
 };
 
-/// Judging k proposals by the target's logits: spec/dspark.md section 3's rule for one proposal after another. At
-/// temperature 0 a proposal stands where it is the row's arg max, and so is the token after the last that stands.
+/// Acceptance of k proposals by the target's logits: spec/dspark.md section 3's rule for one proposal after another. At
+/// temperature 0 a proposal is accepted where it is the row's arg max, and the token after the last accepted one is an
+/// arg max, too.
 struct DeviceAcceptance {
     const float* p;            // [vocab, k + 1]: logits of the verified rows
     const float* q;            // [vocab, k]: MarkovHead::logits; null where the proposals are point masses
@@ -63,7 +64,7 @@ struct DeviceAcceptance {
     float temperature;
     DrawKey key;
     int32_t vocab, k;
-    int32_t* verdict;  // [2]: how many stand, and the token after them; -1 where a row is no distribution
+    int32_t* verdict;  // [2]: how many are accepted, and the token after them; -1 where a row is no distribution
 };
 
 /// Runs kernels on one device. Calls return at once and run in order; one thread at a time. Throws BackendError when

@@ -12,7 +12,7 @@ namespace test {
 
 /// sum_i w[out][i] x[i] for a weight of ne (in, out), from element `row` * in on.
 template <typename X>
-std::vector<double> product(const std::vector<float>& w, int64_t in, int64_t out, const X* x, int64_t row = 0) {
+std::vector<double> matmul(const std::vector<float>& w, int64_t in, int64_t out, const X* x, int64_t row = 0) {
     std::vector<double> y(out);
     for (int64_t o = 0; o < out; o++) {
         for (int64_t i = 0; i < in; i++) y[o] += double(w[(row + o) * in + i]) * x[i];

@@ -69,7 +69,7 @@ ggml_tensor* Graph::ints(const std::vector<int32_t>& values, Extent shape) {
 void Graph::expand(std::initializer_list<ggml_tensor*> outputs) {
     for (ggml_tensor* t : outputs) {
         ggml_set_output(t);
-        b.now(t);
+        b.expanded(t);
     }
 }
 

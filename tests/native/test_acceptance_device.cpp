@@ -5,11 +5,11 @@
 
 #include <array>
 
-#include "chance_reference.h"
 #include "check.h"
 #include "ds4/errors.h"
-#include "emulator/open.h"
-#include "gpu/chances.cuh"
+#include "emulator/open_launcher.h"
+#include "gpu/gumbel_noise.cuh"
+#include "gumbel_reference.h"
 #include "run_graph.h"
 
 using ds4::kernels::DeviceAcceptance;
@@ -97,7 +97,7 @@ std::pair<int, std::vector<double>> judged(const Problem& x) {
     for (int i = 0; i < x.k; i++) {
         const std::vector<double> p = test::log_softmax(x.p_row(i), x.temperature), q = log_q(x, i);
         const int32_t token = x.proposals[i];
-        const double log_u = -test::exponential(x.key, Drawn::stands, i, 0);
+        const double log_u = -test::exponential(x.key, Drawn::acceptance, i, 0);
         if (log_u + q[token] < p[token]) continue;
         return {i, log_residual(p, q)};
     }
@@ -127,7 +127,7 @@ int verify(const Problem& x) {
     return found[0];
 }
 
-simt::ChanceKey words(const DrawKey& key) { return simt::chance_key(key); }
+simt::NoiseKey words(const DrawKey& key) { return simt::noise_key(key); }
 
 simt::RowSum row_sum(std::span<const float> row, float scale) {
     simt::Candidate c = simt::no_candidate();
@@ -153,7 +153,7 @@ int32_t emitted(std::span<const float> p, std::span<const float> drawn, std::spa
     const simt::RowSum p_sum = row_sum(p, scale), q_sum = row_sum(said, scale);
     const auto log_p = [&](size_t v) { return simt::log_probability(p_sum, p[v], scale); };
     const auto log_q = [&](size_t v) { return simt::log_probability(q_sum, said[v], scale); };
-    if (simt::stands(log_p(proposal), log_q(proposal), simt::exponential(words(key), simt::kStands, 0, 0))) {
+    if (simt::accepted(log_p(proposal), log_q(proposal), simt::exponential(words(key), simt::kAcceptance, 0, 0))) {
         return proposal;
     }
     simt::Pick found = simt::no_pick();

@@ -122,8 +122,8 @@ struct Rig {
     /// (21).
     void commit(const float* h) {
         const int64_t t = position();
-        kappa.push_back(test::product(kv, hp.hidden, width, h));
-        gamma.push_back(test::product(gate, hp.hidden, width, h));
+        kappa.push_back(test::matmul(kv, hp.hidden, width, h));
+        gamma.push_back(test::matmul(gate, hp.hidden, width, h));
         for (int64_t i = 0; i < width; i++) gamma.back()[i] += ape[t % ratio * width + i];
     }
 

@@ -69,12 +69,12 @@ CASE(index_query_projects_turns_and_scales) {
     g.compute({found.q, found.weights}, [&] { ds4::graph::fill_inputs(in, hp, shape, position, tokens); });
     std::vector<double> q, weights;
     for (int64_t t = 0; t < n; t++) {
-        std::vector<double> one = test::product(query, rank, width, &r[t * rank]);
+        std::vector<double> one = test::matmul(query, rank, width, &r[t * rank]);
         for (int64_t i = 0; i < hp.index_heads; i++) {
             test::compressed_rope(&one[i * hp.index_size], hp.index_size, hp, position + t);
         }
         q.insert(q.end(), one.begin(), one.end());
-        for (double v : test::product(proj, hp.hidden, hp.index_heads, &h[t * hp.hidden])) {
+        for (double v : test::matmul(proj, hp.hidden, hp.index_heads, &h[t * hp.hidden])) {
             weights.push_back(v / std::sqrt(static_cast<double>(width)));
         }
     }

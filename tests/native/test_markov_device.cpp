@@ -1,9 +1,9 @@
 // The device kernels of a draft's heads (launcher.h, MarkovHead), emulated: against double loops, and against the graph
 // of ggml's operations.
 
-#include "chance_reference.h"
 #include "check.h"
-#include "emulator/open.h"
+#include "emulator/open_launcher.h"
+#include "gumbel_reference.h"
 #include "ops/markov.h"
 #include "run_graph.h"
 
@@ -223,7 +223,7 @@ CASE(device_heads_agree_with_the_graph) {
     std::vector<int32_t> wanted;
     for (ggml_tensor* t : chain.tokens) {
         ggml_set_output(t);
-        g.b.now(t);
+        g.b.expanded(t);
     }
     g.compute({});
     for (ggml_tensor* t : chain.tokens) wanted.push_back(g.read_ints(t)[0]);

@@ -78,10 +78,10 @@ struct Rig {
     /// (34) of one expert; -1 is the shared one.
     std::vector<double> expert(int64_t e, const float* h, double clamp) const {
         const bool own = e >= 0;
-        std::vector<double> z = test::product(own ? gate : shared_gate, hidden, width, h, own ? e * width : 0);
-        const std::vector<double> u = test::product(own ? up : shared_up, hidden, width, h, own ? e * width : 0);
+        std::vector<double> z = test::matmul(own ? gate : shared_gate, hidden, width, h, own ? e * width : 0);
+        const std::vector<double> u = test::matmul(own ? up : shared_up, hidden, width, h, own ? e * width : 0);
         for (int64_t i = 0; i < width; i++) z[i] = swiglu(z[i], u[i], clamp);
-        return test::product(own ? down : shared_down, width, hidden, z.data(), own ? e * hidden : 0);
+        return test::matmul(own ? down : shared_down, width, hidden, z.data(), own ? e * hidden : 0);
     }
 
     /// (33), (35) of one row.
@@ -160,7 +160,7 @@ void check_block(const std::vector<float>& bias, const std::vector<int32_t>& map
     std::vector<double> wanted;
     for (int64_t t = 0; t < n; t++) {
         std::vector<float> scores;
-        for (double x : test::product(router, Rig::hidden, 6, &h[t * Rig::hidden])) {
+        for (double x : test::matmul(router, Rig::hidden, 6, &h[t * Rig::hidden])) {
             scores.push_back(static_cast<float>(std::sqrt(std::log1p(std::exp(x)))));
         }
         const std::vector<int32_t> chosen = choose(tokens[t], scores);

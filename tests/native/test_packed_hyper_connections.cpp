@@ -3,18 +3,18 @@
 #include <cstring>
 
 #include "check.h"
-#include "twin.h"
+#include "packed_weights.h"
 
 using ds4::ops::HcInput;
 using test::Graph;
-using test::Twin;
+using test::PackedWeights;
 
 namespace {
 
 constexpr int64_t kHidden = 200, kStreams = 4, kMix = 24, kRows = 5, kWidth = kHidden * kStreams;
 
 struct Rig {
-    Twin fn;
+    PackedWeights fn;
     std::vector<float> x = test::noise(kWidth * kRows, 2, 3), y = test::noise(kHidden * kRows, 3),
                        norm = test::noise(kHidden, 4), base = test::noise(kMix, 5);
 

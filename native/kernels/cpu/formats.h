@@ -1,4 +1,4 @@
-// How each format's tiles are read; included by product.h, in the namespace of a processor.
+// How each format's tiles are read; included by matmul.h, in the namespace of a processor.
 //
 // A reader serves up to eight blocks of 32 columns: `weights<g>(sub, part)` is group g of block `sub` for the lanes of
 // `part`, with `offset` added to every value; `scale(sub, half, part)` belongs to the 16 columns of a half where

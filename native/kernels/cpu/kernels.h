@@ -73,7 +73,7 @@ struct Kernels {
     /// Quantises a row of `columns` (a multiple of 32) floats to quantised_bytes(columns) bytes.
     void (*quantise)(const float* row, int64_t columns, void* out);
     /// Outputs of the tiles [first, last).
-    void (*product)(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out);
+    void (*matmul)(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out);
     /// Heads [first, last).
     void (*attend)(const AttentionQuery& query, int64_t first, int64_t last);
     /// Scores of the keys [first, last): the sum over heads of weight * max(dot, 0); out [keys].

@@ -1,4 +1,4 @@
-// Steps on rows of floats between the products; included like product.h.
+// Steps on rows of floats between the products; included like matmul.h.
 
 /// Nearly e^x for x <= 0 (7 digits), in operations that the compiler makes vectors of. Below -87 it stays at e^-87.
 inline float exponential(float x) {

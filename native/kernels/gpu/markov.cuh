@@ -6,9 +6,9 @@
 // two or four of them, side by side. Each block leaves one candidate of its kThreads tokens; all sums have a fixed
 // order.
 
-#include "gpu/chances.cuh"
+#include "gpu/gumbel_noise.cuh"
+#include "gpu/limits.h"
 #include "gpu/weights.cuh"
-#include "gpu/work.h"
 
 namespace ds4::kernels::DS4_PLATFORM {
 
@@ -19,7 +19,7 @@ struct MarkovArguments {
     simt::Global<const float> hidden;    // [hidden_size, block]
     simt::AnyMatrix confidence;          // [hidden_size (+ rank), 1]
     simt::Global<const float> bias;      // [1], or null
-    simt::ChanceKey key;
+    simt::NoiseKey key;
     float scale;  // 1 / temperature; 1 where nothing is drawn
     int draws, vocab, block, hidden_size, position;
     int pieces;                          // blocks of a position's launch, one for kThreads tokens
@@ -147,7 +147,7 @@ inline MarkovArguments markov_arguments(const MarkovHead& w) {
     a.hidden = w.hidden;
     a.confidence = simt::any_matrix(w.confidence);
     a.bias = w.confidence_bias;
-    a.key = simt::chance_key(w.key);
+    a.key = simt::noise_key(w.key);
     a.draws = w.temperature > 0;
     a.scale = a.draws ? 1 / w.temperature : 1;
     a.vocab = w.vocab;

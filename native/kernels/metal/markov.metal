@@ -2,12 +2,12 @@
 
 #include <metal_stdlib>
 
+#include "metal/address_spaces.h"
 #include "metal/arguments.h"
-#include "metal/words.h"
 
 using namespace metal;
 
-#include "metal/draws.h"
+#include "metal/gumbel_noise.h"
 
 /// Q8_0's block of 32 columns in words of 16 bits: the scale, a half, then the columns, two a word.
 constant constexpr int kBlockColumns = 32, kBlockWords = 17;
@@ -155,7 +155,7 @@ void position_step(DS4_GLOBAL(const float) base, DS4_GLOBAL(const int) anchor, D
         if (a.rank) logit += biases[index];
         logits[a.position * a.vocab + token] = logit;
         float noise = 0;
-        if (a.draws) noise = gumbel(chance_key(a.key), kProposal, a.position, token);
+        if (a.draws) noise = gumbel(noise_key(a.key), kProposal, a.position, token);
         c = candidate(logit, noise, token);
     }
     const MergeCandidates merge = {a.scale};

@@ -21,15 +21,15 @@ struct Context {
 };
 
 /// Elements [first, first + count) along axis 0, 1 or 2, the outermost one of x; a view.
-ggml_tensor* cut(ggml_context* ctx, ggml_tensor* x, int axis, int64_t first, int64_t count);
+ggml_tensor* view_range(ggml_context* ctx, ggml_tensor* x, int axis, int64_t first, int64_t count);
 
 /// The embeddings of tokens [n] on every stream (1): [hidden, streams, n].
 ggml_tensor* embed(const Context& c, ggml_tensor* embedding, ggml_tensor* tokens);
 
 /// x -> x' around a sub-layer (8)-(10): sublayer maps the normed collapse [hidden, n] to its output.
 template <typename F>
-ggml_tensor* around(const Context& c, ggml_tensor* x, const weights::HyperConnection& w, ggml_tensor* norm,
-                    F sublayer) {
+ggml_tensor* with_hyper_connections(const Context& c, ggml_tensor* x, const weights::HyperConnection& w,
+                                    ggml_tensor* norm, F sublayer) {
     const ops::HcInput in = ops::hc_open(c.b, x, {w.fn, w.base, w.scale}, norm, c.hc());
     return ops::hc_expand(c.b, sublayer(in.h), x, in.mix);
 }

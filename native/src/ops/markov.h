@@ -11,14 +11,14 @@ struct MarkovInput {
     ggml_tensor* anchor;     // [1] I32: the token before the first position
     ggml_tensor* embedding;  // W1 [rank, vocab]; null without a bias
     ggml_tensor* output;     // W2 [rank, vocab]; likewise
-    int64_t shortlist;       // each position's candidates are so many, the likeliest by base; 0 is the whole vocabulary
+    int64_t draft_vocab;     // each position's candidates are so many, the likeliest by base; 0 is the whole vocabulary
     ProposalDraw* draw;      // draws the tokens, and is filled before every run; null takes the likeliest
 };
 
 struct MarkovChain {
     std::vector<ggml_tensor*> tokens;  // [1] I32 by position
     std::vector<ggml_tensor*> q;       // [candidates] by position; empty when nothing is drawn
-    ggml_tensor* ids;                  // [shortlist, block] I32: the candidates; null for the whole vocabulary
+    ggml_tensor* ids;                  // [draft_vocab, block] I32: the candidates; null for the whole vocabulary
     ggml_tensor* rows;                 // [rank, block]: W1 of the token before each position; null without a bias
 };
 
@@ -30,7 +30,7 @@ namespace generic {
 MarkovChain markov_chain(const Build& b, const MarkovInput& in);
 }
 
-/// Of a shortlist, all positions in one node. Candidates are ascending, and of equal logits the lowest id is the
+/// Of a draft_vocab, all positions in one node. Candidates are ascending, and of equal logits the lowest id is the
 /// likeliest.
 namespace cpu {
 MarkovChain markov_chain(const Build& b, const MarkovInput& in);

@@ -18,8 +18,8 @@ ggml_tensor* moe(const Build& b, ggml_tensor* h, const Routes& routes, const Moe
     if (!std::ranges::all_of(routed, kernels::packed_of)) return generic::moe(b, h, routes, w, options);
     if (std::ranges::all_of(shared, kernels::packed_of)) return cpu::moe(b, h, routes, w, options);
     // What a device of its own computes comes first, so that one change of place to the CPU is enough.
-    for (ggml_tensor* route : {routes.experts, routes.weights}) b.now(route);
-    ggml_tensor* beside = b.now(generic::shared_expert(b, h, w, options.clamp_shared));
+    for (ggml_tensor* route : {routes.experts, routes.weights}) b.expanded(route);
+    ggml_tensor* beside = b.expanded(generic::shared_expert(b, h, w, options.clamp_shared));
     return ggml_add(b.ctx, beside, cpu::moe(b, h, routes, {w.gate, w.up, w.down, nullptr, nullptr, nullptr}, options));
 }
 

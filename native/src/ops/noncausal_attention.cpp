@@ -1,4 +1,4 @@
-#include "ops/device/slots.h"
+#include "ops/device/kernel_nodes.h"
 #include "ops/generic/nodes.h"
 
 namespace ds4::ops {

@@ -22,7 +22,7 @@ struct Shared {
 };
 
 /// Where nodes go. State is written by nodes nobody reads, so their place in the graph is their only order:
-/// `now` appends a node at once.
+/// `expanded` appends a node at once.
 struct Build {
     ggml_context* ctx;
     ggml_cgraph* graph;
@@ -30,20 +30,20 @@ struct Build {
     std::shared_ptr<Shared> shared = std::make_shared<Shared>();
     std::vector<device::Slot>* slots = nullptr;  // takes the nodes of the device's own kernels, where it has them
 
-    ggml_tensor* now(ggml_tensor* node) const {
+    ggml_tensor* expanded(ggml_tensor* node) const {
         ggml_build_forward_expand(graph, node);
         return node;
     }
 };
 
 /// W x for a matrix W [columns, rows] and x [columns, n]: [rows, n].
-ggml_tensor* product(const Build& b, ggml_tensor* w, ggml_tensor* x);
+ggml_tensor* matmul(const Build& b, ggml_tensor* w, ggml_tensor* x);
 /// W_g x_g for the groups of rows of W [columns, rows * groups] and x [columns, groups, n]: [rows * groups, n].
-ggml_tensor* grouped_product(const Build& b, ggml_tensor* w, ggml_tensor* x);
+ggml_tensor* grouped_matmul(const Build& b, ggml_tensor* w, ggml_tensor* x);
 
 /// W_e x for the chosen matrices e of W [columns, rows, experts]: x [columns, 1 or used, n], selection [used, n] I32.
 /// Returns [rows, used, n].
-ggml_tensor* expert_product(const Build& b, ggml_tensor* w, ggml_tensor* x, ggml_tensor* selection);
+ggml_tensor* expert_matmul(const Build& b, ggml_tensor* w, ggml_tensor* x, ggml_tensor* selection);
 
 /// Rotary embedding of the last `dims` components, adjacent pairs, no magnitude factor (2.3).
 struct Rope {

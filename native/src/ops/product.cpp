@@ -3,20 +3,20 @@
 
 namespace ds4::ops {
 
-ggml_tensor* product(const Build& b, ggml_tensor* w, ggml_tensor* x) {
-    return kernels::packed_of(w) ? cpu::product(b, w, x) : ggml_mul_mat(b.ctx, w, x);
+ggml_tensor* matmul(const Build& b, ggml_tensor* w, ggml_tensor* x) {
+    return kernels::packed_of(w) ? cpu::matmul(b, w, x) : ggml_mul_mat(b.ctx, w, x);
 }
 
-ggml_tensor* grouped_product(const Build& b, ggml_tensor* w, ggml_tensor* x) {
-    if (kernels::packed_of(w)) return cpu::product(b, w, x);
+ggml_tensor* grouped_matmul(const Build& b, ggml_tensor* w, ggml_tensor* x) {
+    if (kernels::packed_of(w)) return cpu::matmul(b, w, x);
     const int64_t width = x->ne[0], groups = x->ne[1], n = x->ne[2], rank = w->ne[1] / groups;
     ggml_tensor* by_group = ggml_view_3d(b.ctx, w, width, rank, groups, w->nb[1], w->nb[1] * rank, 0);
     ggml_tensor* low = ggml_mul_mat(b.ctx, by_group, ggml_permute(b.ctx, x, 0, 2, 1, 3));  // [rank, n, groups]
     return ggml_cont_2d(b.ctx, ggml_permute(b.ctx, low, 0, 2, 1, 3), rank * groups, n);
 }
 
-ggml_tensor* expert_product(const Build& b, ggml_tensor* w, ggml_tensor* x, ggml_tensor* selection) {
-    return kernels::packed_of(w) ? cpu::expert_product(b, w, x, selection) : ggml_mul_mat_id(b.ctx, w, x, selection);
+ggml_tensor* expert_matmul(const Build& b, ggml_tensor* w, ggml_tensor* x, ggml_tensor* selection) {
+    return kernels::packed_of(w) ? cpu::expert_matmul(b, w, x, selection) : ggml_mul_mat_id(b.ctx, w, x, selection);
 }
 
 }  // namespace ds4::ops

@@ -8,7 +8,7 @@
 #include "backend/device.h"
 #include "drafter/weights.h"
 #include "ggml-alloc.h"
-#include "ops/device/slots.h"
+#include "ops/device/kernel_nodes.h"
 
 namespace ds4::session {
 namespace {

@@ -26,8 +26,8 @@ void measure(ggml_tensor* out, int ith, int nth, void*) {
         float* to = row<float>(out, piece);
         for (int64_t done = 0; done < fn.rows; done += kernels::kTile) {
             const auto* data = static_cast<const char*>(fn.data) + done / kernels::kTile * tile + first * column;
-            kernels().product({fn.format, columns, std::min(kernels::kTile, fn.rows - done), data}, rows, 0, 1,
-                              {to + done, out->ne[0] * out->ne[1]});
+            kernels().matmul({fn.format, columns, std::min(kernels::kTile, fn.rows - done), data}, rows, 0, 1,
+                             {to + done, out->ne[0] * out->ne[1]});
         }
         for (int64_t i = 0; i < x->ne[2]; i++) {
             row<float>(out, piece, i)[fn.rows] = kernels().squares(row(x, 0, i) + first, columns);

@@ -105,8 +105,8 @@ void multiply(const kernels::Matrix& matrix, const Inputs& inputs, int64_t piece
     const size_t bytes = kernels::tile_bytes(matrix.format, matrix.columns);
     const int64_t rows = std::min(kPiece, matrix.rows - piece * kPiece);
     const void* data = static_cast<const char*>(matrix.data) + 2 * piece * bytes;
-    kernels().product({matrix.format, matrix.columns, rows, data}, inputs.of(matrix.format), 0, kernels::tiles(rows),
-                      {out, kPiece});
+    kernels().matmul({matrix.format, matrix.columns, rows, data}, inputs.of(matrix.format), 0, kernels::tiles(rows),
+                     {out, kPiece});
 }
 
 void Expert::run(int64_t first, int64_t last) const {
@@ -179,8 +179,8 @@ void close_experts(ggml_tensor* out, int ith, int nth, void*) {
     const Part part(kernels::tiles(out->ne[0]), ith, nth);
     auto* data = static_cast<float*>(out->data);
     if (shared_down) {
-        kernels().product(matrix_of(shared_down), {inner.shared_rows(opened, used, n), inner.shared.bytes(), n},
-                          part.first, part.last, {data, out->ne[0]});
+        kernels().matmul(matrix_of(shared_down), {inner.shared_rows(opened, used, n), inner.shared.bytes(), n},
+                         part.first, part.last, {data, out->ne[0]});
     } else {
         clear(out, part);
     }
@@ -194,8 +194,8 @@ void close_experts(ggml_tensor* out, int ith, int nth, void*) {
     for (int64_t i = 0; i < std::ssize(groups.experts); i++) {
         const int32_t first = groups.first[i];
         const kernels::Rows rows{opened->data, inner.routed.bytes(), groups.size(i), &groups.choices[first]};
-        kernels().product(matrix_of(down, groups.experts[i]), rows, part.first, part.last,
-                          {data, out->ne[0], &groups.rows[first], &scales[first]});
+        kernels().matmul(matrix_of(down, groups.experts[i]), rows, part.first, part.last,
+                         {data, out->ne[0], &groups.rows[first], &scales[first]});
     }
 }
 

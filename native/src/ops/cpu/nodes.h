@@ -65,7 +65,7 @@ ggml_tensor* rows_for(const Build& b, kernels::Format format, ggml_tensor* x);
 
 /// W x for packed W and x [columns, n]; with g matrices in W, x [columns, g, n] and each has inputs of its own.
 /// Returns [rows * g, n].
-ggml_tensor* product(const Build& b, ggml_tensor* w, ggml_tensor* x);
+ggml_tensor* matmul(const Build& b, ggml_tensor* w, ggml_tensor* x);
 
 /// As ops::attention. Reads only the keys that a query sees.
 ggml_tensor* attention(const Build& b, const AttentionInput& in);
@@ -91,8 +91,8 @@ ggml_tensor* top_rows(const Build& b, ggml_tensor* scores, int64_t count);
 /// The indices of the `chosen` greatest of a row, ascending; of equal ones the first, and NaN is the least.
 void greatest(const float* row, int64_t count, int32_t* chosen, int64_t wanted);
 
-/// As ops::expert_product, for packed W: reads the matrices that any row has chosen, each once.
-ggml_tensor* expert_product(const Build& b, ggml_tensor* w, ggml_tensor* x, ggml_tensor* selection);
+/// As ops::expert_matmul, for packed W: reads the matrices that any row has chosen, each once.
+ggml_tensor* expert_matmul(const Build& b, ggml_tensor* w, ggml_tensor* x, ggml_tensor* selection);
 
 /// As ops::router_scores, for a packed router.
 ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h);

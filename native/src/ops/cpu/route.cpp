@@ -14,8 +14,8 @@ void score_experts(ggml_tensor* out, int ith, int nth, void*) {
     const ggml_tensor *w = out->src[0], *x = out->src[1];
     const kernels::Matrix matrix = kernels::packed_of(w)->matrix(w, 0);
     const Part part(kernels::tiles(matrix.rows), ith, nth);
-    kernels().product(matrix, {x->data, x->nb[1], out->ne[1]}, part.first, part.last,
-                      {static_cast<float*>(out->data), out->ne[0]});
+    kernels().matmul(matrix, {x->data, x->nb[1], out->ne[1]}, part.first, part.last,
+                     {static_cast<float*>(out->data), out->ne[0]});
     const int64_t first = part.first * kernels::kTile, last = std::min(part.last * kernels::kTile, matrix.rows);
     for (int64_t i = 0; i < out->ne[1]; i++) {
         auto* scores = row<float>(out, i);

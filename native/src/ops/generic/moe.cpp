@@ -38,15 +38,15 @@ ggml_tensor* sum_experts(const Build& b, ggml_tensor* x) {
 
 ggml_tensor* routed(const Build& b, ggml_tensor* h, ggml_tensor* selection, const MoeWeights& w, float clamp) {
     ggml_tensor* rows = ggml_reshape_3d(b.ctx, h, h->ne[0], 1, h->ne[1]);
-    ggml_tensor* gate = expert_product(b, w.gate, rows, selection);
-    ggml_tensor* up = expert_product(b, w.up, rows, selection);
-    return expert_product(b, w.down, clamped_swiglu(b, gate, up, clamp), selection);
+    ggml_tensor* gate = expert_matmul(b, w.gate, rows, selection);
+    ggml_tensor* up = expert_matmul(b, w.up, rows, selection);
+    return expert_matmul(b, w.down, clamped_swiglu(b, gate, up, clamp), selection);
 }
 
 }  // namespace
 
 ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h) {
-    ggml_tensor* logits = product(b, router, h);
+    ggml_tensor* logits = matmul(b, router, h);
     if (logits->op == GGML_OP_MUL_MAT) ggml_mul_mat_set_prec(logits, GGML_PREC_F32);
     return ggml_sqrt(b.ctx, ggml_softplus(b.ctx, logits));
 }
@@ -58,9 +58,9 @@ Routes route(const Build& b, ggml_tensor* scores, const RouteBy& by, const Route
 }
 
 ggml_tensor* shared_expert(const Build& b, ggml_tensor* h, const MoeWeights& w, float clamp) {
-    ggml_tensor* gate = product(b, w.shared_gate, h);
-    ggml_tensor* up = product(b, w.shared_up, h);
-    return product(b, w.shared_down, clamped_swiglu(b, gate, up, clamp));
+    ggml_tensor* gate = matmul(b, w.shared_gate, h);
+    ggml_tensor* up = matmul(b, w.shared_up, h);
+    return matmul(b, w.shared_down, clamped_swiglu(b, gate, up, clamp));
 }
 
 ggml_tensor* moe(const Build& b, ggml_tensor* h, const Routes& routes, const MoeWeights& w, const MoeOptions& o) {

@@ -1,4 +1,4 @@
-#include "emulator/open.h"
+#include "emulator/open_launcher.h"
 
 #include "emulator/gpu_launcher.h"
 #include "emulator/metal_launcher.h"

@@ -1,5 +1,5 @@
 #pragma once
-// chances.h for the kernels of this folder, and its sums over a block.
+// gumbel_noise.h for the kernels of this folder, and its sums over a block.
 
 #include "gpu/simt.h"
 #include "launcher.h"
@@ -8,13 +8,13 @@
 
 namespace ds4::kernels::simt {
 
-DS4_DEVICE uint32_t high_product(uint32_t a, uint32_t b) {
+DS4_DEVICE uint32_t high_bits_of_product(uint32_t a, uint32_t b) {
     return static_cast<uint32_t>((static_cast<uint64_t>(a) * b) >> 32);
 }
 
-#include "chances.h"
+#include "gumbel_noise.h"
 
-inline ChanceKey chance_key(const DrawKey& key) {
+inline NoiseKey noise_key(const DrawKey& key) {
     return {static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32), static_cast<uint32_t>(key.counter),
             static_cast<uint32_t>(key.counter >> 32)};
 }

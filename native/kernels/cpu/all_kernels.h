@@ -4,7 +4,7 @@
 // clang-format off
 #include "cpu/codebook.h"
 #include "cpu/formats.h"
-#include "cpu/product.h"
+#include "cpu/matmul.h"
 #include "cpu/quantise.h"
 #include "cpu/rows.h"
 #include "cpu/attention.h"

@@ -1,4 +1,4 @@
-#include "ops/cpu/shortlist.h"
+#include "ops/cpu/draft_vocab.h"
 
 #include <algorithm>
 #include <array>
@@ -48,7 +48,7 @@ void reaching(std::span<const float> row, std::span<const float> maxima, float b
 
 }  // namespace
 
-void shortlist(std::span<const float> row, std::span<int32_t> out) {
+void likeliest_tokens(std::span<const float> row, std::span<int32_t> out) {
     thread_local std::vector<float> maxima, values;
     thread_local std::vector<int32_t> found;
     maxima.clear();

@@ -13,7 +13,7 @@
 
 namespace test {
 
-enum class Drawn : uint32_t { proposal = 1, stands = 2, token = 3 };
+enum class Drawn : uint32_t { proposal = 1, acceptance = 2, token = 3 };
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
