@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from ds4py._native import CSA_RATIO
+
 from .source.config import Config
 
 
@@ -167,15 +169,15 @@ def attention_slots(c: Config, block: str, ratio: int) -> Iterator[Slot]:
     yield slot(block + "attn_output_b.weight", c.hidden, c.output_groups * c.output_rank)
     if ratio:
         yield from compressor(block + "attn_compressor", c.hidden, ratio, c.head_size)
-    if ratio == 4:
+    if ratio == CSA_RATIO:
         yield slot(block + "indexer.attn_q_b.weight", c.index_heads * c.index_size, c.query_rank)
         yield slot(block + "indexer.proj.weight", c.index_heads, c.hidden)
         yield from compressor(block + "indexer_compressor", c.hidden, ratio, c.index_size)
 
 
 def compressor(name: str, hidden: int, ratio: int, size: int) -> Iterator[Slot]:
-    """A compressor; with ratio 4 each position feeds two blocks and its rows are twice as wide."""
-    width = 2 * size if ratio == 4 else size
+    """A compressor; with CSA_RATIO each position feeds two blocks and its rows are twice as wide."""
+    width = 2 * size if ratio == CSA_RATIO else size
     yield slot(f"{name}_kv.weight", width, hidden)
     yield slot(f"{name}_gate.weight", width, hidden)
     yield slot(f"{name}_ape.weight", ratio, width)

@@ -12,6 +12,10 @@ import numpy
 import numpy.typing
 
 __all__: list[str] = [
+    "CSA_RATIO",
+    "DEFAULT_CONTEXT",
+    "HCA_RATIO",
+    "MAX_ROWS",
     "PACKED_LAYOUT",
     "PACKED_TILE",
     "BackendError",
@@ -550,6 +554,11 @@ class Session:
         Judges the verified rows' proposals on the device, one by one: how many stand, and the token after them.
         `held` is the draft they were drawn in; 0: q is 1 at each.
         """
+    def kernel_choice(self) -> str:
+        """
+        The implementation of each op on the device of the head and the drafter, a line each: "attention: own
+        (avx2)", "attention: ggml".
+        """
     def logits(self) -> numpy.typing.NDArray[numpy.float32]:
         """
         The logits of the frontier, float32 [vocab].
@@ -768,5 +777,9 @@ def serve_rpc(endpoint: str, device: str = "auto", threads: int = 1) -> None:
     authentication. Does not return; raises BackendError when the address cannot be served at.
     """
 
+CSA_RATIO: int = 4
+DEFAULT_CONTEXT: int = 8192
+HCA_RATIO: int = 128
+MAX_ROWS: int = 16
 PACKED_LAYOUT: int = 1
 PACKED_TILE: int = 16

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ds4py._native import CSA_RATIO, HCA_RATIO
 from ds4py.cli.model import require_file
 from ds4py.cli.options import add_command, add_placement_flags, placement_arguments
 from ds4py.cli.roles import role
@@ -24,7 +25,11 @@ why they are neither.
 The exit code is 0 for any GGUF file; with -m it is 3 unless the file is a drafter that fits."""
 
 DEFAULT_CONTEXT = 4096
-LAYER_KINDS = {0: "window only", 4: "window + ratio 4, indexed (CSA)", 128: "window + ratio 128 (HCA)"}
+LAYER_KINDS = {
+    0: "window only",
+    CSA_RATIO: f"window + ratio {CSA_RATIO}, indexed (CSA)",
+    HCA_RATIO: f"window + ratio {HCA_RATIO} (HCA)",
+}
 HYPERPARAMETERS = (
     "layers",
     "hidden",

@@ -11,7 +11,7 @@ from ds4py.doctor.machine import Machine
 from ds4py.errors import BackendError, RequestError
 from ds4py.memory.plan import DeviceNeed, DeviceOptions, find_plan, measure_files
 
-DEFAULT_CONTEXT = 8192
+DEFAULT_CONTEXT = _native.DEFAULT_CONTEXT
 
 
 @dataclass(frozen=True)

@@ -257,6 +257,9 @@ void register_session(py::module_& m) {
         .def_property_readonly("judges", &Session::judges, "Whether the device has kernels that judge.")
         .def_property_readonly("drafts_on_device", &Session::drafts_on_device,
                                "Whether the device's own kernels draw whole vocabularies.")
+        .def("kernel_choice", &Session::kernel_choice,
+             "The implementation of each op on the device of the head and the drafter, a line each: \"attention: own\n"
+             "(avx2)\", \"attention: ggml\".")
         .def("ops", &Session::ops,
              "Who computes what a device may have kernels of our own for, by name: \"own (CUDA)\", \"ggml\", \"host\".")
         .def(

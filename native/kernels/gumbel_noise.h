@@ -6,7 +6,7 @@
 // probability exp(w_v) / sum exp(w). The noise of a token depends on the key, what is drawn, the row and the token, and
 // so neither on the grid nor on the width of a wave.
 
-/// A DrawKey in words of 32 bits.
+/// A DrawKey (launcher.h) as four words of 32 bits.
 struct NoiseKey {
     uint32_t seed_low, seed_high, counter_low, counter_high;
 };
@@ -56,11 +56,11 @@ DS4_FUNCTION float gumbel(NoiseKey key, Drawn drawn, int row, int index) {
     return -log(exponential(key, drawn, row, index));
 }
 
-/// The token of nothing.
+/// The token of an empty Candidate or Pick.
 enum { kNoToken = 0x7fffffff };
 
-/// What is kept of some logits of a row. All is relative to the greatest of them, so that no temperature makes numbers
-/// so large that differences are lost.
+/// The softmax and the Gumbel-max winner over some logits of a row. All is relative to the greatest of them, so that no
+/// temperature makes numbers so large that differences are lost.
 struct Candidate {
     float max;      // the greatest logit
     float sum;      // of exp((logit - max) scale); NaN where a logit is NaN
@@ -86,7 +86,7 @@ DS4_FUNCTION Candidate candidate(float logit, float noise, int token) {
     return c;
 }
 
-/// Of both; the same bits whichever comes first. `scale` is 1 / temperature.
+/// Merges two candidates; the bits are the same whichever comes first. `scale` is 1 / temperature.
 DS4_FUNCTION Candidate merged(Candidate a, Candidate b, float scale) {
     const bool swap = b.max > a.max;
     const Candidate upper = swap ? b : a, lower = swap ? a : b;
@@ -142,7 +142,7 @@ DS4_FUNCTION bool wins(float score, int32_t token, float other_score, int32_t ot
     return score > other_score || (score == other_score && token < other_token);
 }
 
-/// Of both; the same bits whichever comes first.
+/// Merges two picks; the bits are the same whichever comes first.
 DS4_FUNCTION Pick merged(Pick a, Pick b) {
     const bool first = wins(a.score, a.token, b.score, b.token);
     const bool plain_first = wins(a.plain_score, a.plain_token, b.plain_score, b.plain_token);

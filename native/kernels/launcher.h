@@ -1,11 +1,13 @@
 #pragma once
-// What is asked of a device's own kernels, whatever the device. Pointers are the device's; the first size of a shape is
-// the one that lies closest, as in ggml. Rows have no gaps. Formulas: spec/dspark.md sections 2.5, 2.7, 2.8 and 3.
+// The interface of a device's own kernels, the same for all devices. Pointers are the device's; the first size of a
+// shape is the one that lies closest, as in ggml. Rows have no gaps. Formulas: docs/dspark.md sections 2.5, 2.7, 2.8
+// and 3.
 
 #include <cstdint>
 #include <memory>
 
 #include "ggml-backend.h"
+#include "kernel_choice.h"
 
 namespace ds4::kernels {
 
@@ -30,7 +32,7 @@ struct DraftAttention {
     float scale;
 };
 
-/// Where random numbers come from: philox4x32-10 by this key; every draw has a counter of its own. A head and the
+/// The key of random numbers: philox4x32-10 by this key; every draw has a counter of its own. A head and the
 /// acceptance of its proposals may share a key, and the host's generator its seed; the counter is new every cycle.
 struct DrawKey {
     uint64_t seed = 0, counter = 0;
@@ -54,7 +56,7 @@ struct MarkovHead {
     float* confidences;  // [block] after the sigmoid; null without a head
 };
 
-/// Acceptance of k proposals by the target's logits: spec/dspark.md section 3's rule for one proposal after another. At
+/// Acceptance of k proposals by the target's logits: docs/dspark.md section 3's rule for one proposal after another. At
 /// temperature 0 a proposal is accepted where it is the row's arg max, and the token after the last accepted one is an
 /// arg max, too.
 struct DeviceAcceptance {
@@ -79,7 +81,8 @@ class Launcher {
     virtual void synchronize() = 0;
 };
 
-/// The launcher of a device, or null where this build has none for it.
-std::unique_ptr<Launcher> open_launcher(ggml_backend_dev_t device);
+/// The launcher of a device, or null where this build has none for it or generic ops are requested. On the CPU it is
+/// the emulator, where that is requested and in this build.
+std::unique_ptr<Launcher> open_launcher(ggml_backend_dev_t device, RequestedKernels requested);
 
 }  // namespace ds4::kernels

@@ -28,7 +28,7 @@ inline void rms_norm(std::vector<double>& x, const std::vector<float>& weight, d
     for (size_t i = 0; i < x.size(); i++) x[i] *= scale * weight[i];
 }
 
-/// RoPE of a compressed layer on the last components of x, in place (2.3).
+/// RoPE of a compressed layer on the last components of x, in place (docs/model.md section 2.3).
 inline void compressed_rope(double* x, int64_t size, const ds4::model::Hyperparameters& hp, int64_t position) {
     const double dims = static_cast<double>(hp.rope_size), base = hp.compress_rope_base;
     auto bound = [&](double turns) {

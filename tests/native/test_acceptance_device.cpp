@@ -1,4 +1,4 @@
-// The device kernels that judge proposals (launcher.h, DeviceAcceptance), emulated: against the rule in double, and
+// The device kernels that accept proposals (launcher.h, DeviceAcceptance), emulated: against the rule in double, and
 // whether what comes out follows the target.
 
 #define DS4_EMULATED
@@ -112,7 +112,7 @@ Verdict greedy(const Problem& x) {
     }
 }
 
-/// All dialects say the same, which is right. Returns how many stand.
+/// Checks that all dialects agree with the reference. Returns how many proposals are accepted.
 int verify(const Problem& x) {
     const Verdict found = run(x, Dialect::wave32);
     if (x.temperature > 0) {
@@ -145,7 +145,7 @@ int32_t proposed(std::span<const float> q, const DrawKey& key, float scale) {
     return c.token;
 }
 
-/// Draft, judgement and the token after it for one position, by the kernels' own arithmetic: the token that comes out.
+/// Draft, acceptance and the token after it for one position, by the kernels' own arithmetic: the token that comes out.
 /// `said` is the q that is reported, which is right where it is `drawn`.
 int32_t emitted(std::span<const float> p, std::span<const float> drawn, std::span<const float> said, const DrawKey& key,
                 float scale) {
@@ -181,7 +181,7 @@ double statistic(const std::vector<float>& p, const std::vector<float>& drawn, c
 const std::vector<float> kP = {0.3f, -0.5f, 1.0f, 0.1f, -2.0f, kNone, 0.4f};
 const std::vector<float> kNear = {0.2f, -0.3f, 1.1f, 0.0f, -1.5f, -3.0f, 0.5f};
 const std::vector<float> kFar = {-3.0f, 2.0f, -2.5f, kNone, 1.5f, 1.0f, -1.0f};
-/// Of six degrees of freedom, one in a thousand.
+/// The 0.999 quantile of chi-square with six degrees of freedom.
 constexpr double kBound = 22.46;
 
 }  // namespace

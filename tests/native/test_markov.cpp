@@ -1,4 +1,4 @@
-// The sequential head of a draft (spec/dspark.md section 2.7): the CPU's node and ggml's operations against plain
+// The sequential head of a draft (docs/dspark.md section 2.7): the CPU's node and ggml's operations against plain
 // loops, and what both choose from.
 
 #include <algorithm>
@@ -87,10 +87,10 @@ struct Found {
     std::vector<float> rows;
 };
 
-/// With two threads.
+/// Runs the chain with two threads.
 Found run(const Problem& p, bool own, ProposalDraw* draw = nullptr, ggml_type type = GGML_TYPE_F32) {
     Graph g;
-    g.b.own_kernels = own;
+    g.b.choice = ds4::kernels::KernelChoice::of_cpu(own);
     ggml_tensor *w1 = nullptr, *w2 = nullptr;
     if (p.rank) w1 = g.floats(p.w1, {p.rank, p.vocab}, type), w2 = g.floats(p.w2, {p.rank, p.vocab}, type);
     const auto chain = ds4::ops::markov_chain(

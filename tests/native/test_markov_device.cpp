@@ -138,7 +138,7 @@ void check_position(const Problem& p, const Found& f, int j) {
     if (p.s.hidden) CHECK_CLOSE(f.confidences[j], p.confidence(j, before), 1e-4);
 }
 
-/// All dialects give the same bits, which are right.
+/// Checks that all dialects give the same bits, and that they agree with the reference.
 void verify(const Problem& p) {
     const Found f = run(p, Dialect::wave32);
     for (int j = 0; j < p.s.block; j++) check_position(p, f, j);

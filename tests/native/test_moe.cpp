@@ -1,4 +1,4 @@
-// Router, experts and their weights, (31)-(35).
+// Router, experts and their weights, (M31)-(M35).
 
 #include <algorithm>
 #include <numeric>
@@ -75,7 +75,7 @@ struct Rig {
                 g.floats(shared_up, {hidden, width}),     g.floats(shared_down, {width, hidden})};
     }
 
-    /// (34) of one expert; -1 is the shared one.
+    /// (M34) of one expert; -1 is the shared one.
     std::vector<double> expert(int64_t e, const float* h, double clamp) const {
         const bool own = e >= 0;
         std::vector<double> z = test::matmul(own ? gate : shared_gate, hidden, width, h, own ? e * width : 0);
@@ -84,7 +84,7 @@ struct Rig {
         return test::matmul(own ? down : shared_down, width, hidden, z.data(), own ? e * hidden : 0);
     }
 
-    /// (33), (35) of one row.
+    /// (M33), (M35) of one row.
     std::vector<double> row(const float* h, const float* scores, const int32_t* chosen, int64_t used,
                             const Options& o) const {
         std::vector<double> y = expert(-1, h, o.clamp_shared);

@@ -31,7 +31,7 @@ struct Rig {
           h(test::noise(hidden * kRows, 8)) {}
 
     Routes routes(Graph& g, PackedWeights::Form form, ggml_tensor* x) const {
-        g.b.own_kernels = form == PackedWeights::Form::packed;
+        g.b.choice = ds4::kernels::KernelChoice::of_cpu(form == PackedWeights::Form::packed);
         ggml_tensor* scores = ds4::ops::router_scores(g.b, router.in(form), x);
         return ds4::ops::route(g.b, scores, {g.floats(bias, {kExperts}), nullptr, nullptr}, {kUsed, 1.5f, true});
     }
@@ -108,7 +108,7 @@ CASE(own_routes_are_ggmls) {
 
 CASE(of_experts_with_equal_scores_the_first_are_chosen) {
     Graph g;
-    g.b.own_kernels = true;
+    g.b.choice = ds4::kernels::KernelChoice::of_cpu(true);
     const std::vector<float> scores{1, 2, 1, 2, 1, 1}, none(6);
     const Routes r =
         ds4::ops::route(g.b, g.floats(scores, {6, 1}), {g.floats(none, {6}), nullptr, nullptr}, {4, 3, true});
@@ -119,7 +119,7 @@ CASE(of_experts_with_equal_scores_the_first_are_chosen) {
 
 CASE(own_routes_by_token_are_the_tables) {
     Graph g;
-    g.b.own_kernels = true;
+    g.b.choice = ds4::kernels::KernelChoice::of_cpu(true);
     const std::vector<float> scores{1, 2, 3, 4, 5, 6};
     const Routes r = ds4::ops::route(g.b, g.floats(scores, {3, 2}),
                                      {nullptr, g.ints({0, 1, 2, 0, 1, 2}, {2, 3}), g.ints({2, 1}, {2})}, {2, 1, false});

@@ -1,5 +1,5 @@
 #pragma once
-// Sampling policy: logits -> distribution -> token, in the order of spec/dspark.md section 3.3.
+// Sampling policy: logits -> distribution -> token, in the order of docs/dspark.md section 3.3.
 
 #include <array>
 #include <cstddef>

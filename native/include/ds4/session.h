@@ -157,6 +157,8 @@ class Session {
     Verdict judge(const Judgement& how);
     /// Who computes what a device may have kernels of our own for, by name: "own (CUDA)", "ggml", "host".
     std::map<std::string, std::string> ops() const;
+    /// The implementation of each op on the device of the head and the drafter, a line each: "attention: own (avx2)".
+    std::string kernel_choice() const;
     TrafficCount traffic() const;
     /// Puts the first `rows` of the verified rows into the state; the others are gone. Any other call that changes the
     /// state drops them all. Throws RequestError when fewer rows were verified.

@@ -1,5 +1,5 @@
-// All kernels; a processor's kernels.cpp includes them within its namespace, behind its own vectors. Each builds upon
-// those before it.
+// Includes all kernels; a processor's kernels.cpp includes this within its namespace, behind its own vectors. Each
+// builds upon those before it.
 
 // clang-format off
 #include "cpu/codebook.h"

@@ -16,7 +16,7 @@ inline Bytes quarter_bytes(const uint8_t (*q)[kGroupBytes], int part) {
     return bit_and(shift_right<2 * (g % 4)>(four), bytes_of(3));
 }
 
-/// What formats without an offset, minima and signs have.
+/// The defaults of a reader: no offset, no minima and no signs.
 template <class T, int block_columns, int greatest_value>
 struct Reader {
     using Tile = T;

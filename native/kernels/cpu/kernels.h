@@ -1,5 +1,5 @@
 #pragma once
-// Products of packed weights with one to many rows, on the CPU.
+// The CPU's kernels: matrix products of packed weights with one to many rows, and the ops beside them.
 //
 // A product reads each weight once for all rows, and computes every output by itself, in one order: its bits depend on
 // its row and its weights alone, not on how many rows are computed with it, where it stands among them, or on threads.
@@ -33,7 +33,8 @@ struct Rows {
     const int32_t* index = nullptr;
 };
 
-/// Where products go, likewise. With a scale for each row, so many times the product is added to what is there.
+/// Rows of outputs, addressed as in Rows. With a scale for each row, so many times the product is added to what is
+/// there.
 struct Outputs {
     float* data;
     int64_t stride;  // floats

@@ -16,11 +16,17 @@ std::unique_ptr<kernels::Launcher> open_launcher(Dialect dialect) {
     }
 }
 
-std::unique_ptr<kernels::Launcher> open_launcher(std::string_view ops) {
-    if (ops == "emulated") return open_launcher(Dialect::wave32);
-    if (ops == "emulated64") return open_launcher(Dialect::wave64);
-    if (ops == "emulated-metal") return open_launcher(Dialect::metal);
-    return nullptr;
+std::unique_ptr<kernels::Launcher> open_launcher(kernels::RequestedKernels requested) {
+    switch (requested) {
+        case kernels::RequestedKernels::emulated:
+            return open_launcher(Dialect::wave32);
+        case kernels::RequestedKernels::emulated64:
+            return open_launcher(Dialect::wave64);
+        case kernels::RequestedKernels::emulated_metal:
+            return open_launcher(Dialect::metal);
+        default:
+            return nullptr;
+    }
 }
 
 }  // namespace ds4::emulator

@@ -19,7 +19,7 @@ namespace ds4::kernels::DS4_PLATFORM {
 /// Tokens of a row that a block looks at.
 constexpr int kRowPiece = 8 * simt::kThreads;
 
-/// Most rows that are needed.
+/// The most rows that the kernels need: p of k + 1 rows and q of k.
 constexpr int kMostRows = 2 * kMostProposals + 1;
 
 struct AcceptanceArguments {
@@ -52,7 +52,7 @@ void acceptance_sums(AcceptanceArguments a) {
     if (simt::thread() == 0) a.left[simt::block()] = c;
 }
 
-/// What all threads of a block know of the rows: their candidates, and what becomes of each row's proposal.
+/// The rows' candidates and the outcomes of their proposals, shared by all threads of a block.
 struct Acceptance {
     simt::Shared<simt::Candidate> rows;  // [kMostRows]
     simt::Shared<int32_t> outcomes;      // [kMostProposals + 1]
@@ -130,7 +130,7 @@ void acceptance_draw(AcceptanceArguments a) {
     if (simt::thread() == 0) a.picks[simt::block()] = found;
 }
 
-/// One block. A damaged row is followed by no token: -1.
+/// Writes the verdict, in one block. A damaged row is followed by no token: -1.
 template <int kWave>
 DS4_KERNEL(simt::kThreads)
 void acceptance_verdict(AcceptanceArguments a) {
@@ -151,7 +151,7 @@ void acceptance_verdict(AcceptanceArguments a) {
     a.verdict[1] = outcomes[j.accepted] == kDamaged ? -1 : a.draws ? simt::picked(found) : last.token;
 }
 
-/// All but the memory between launches.
+/// Makes all arguments but the memory between launches.
 inline AcceptanceArguments acceptance_arguments(const DeviceAcceptance& w) {
     AcceptanceArguments a{};
     a.p = w.p;

@@ -59,7 +59,7 @@ DS4_DEVICE void bring_keys(const DraftAttentionArguments<Ring>& a, simt::Shared<
     }
 }
 
-/// What the mask adds to the logit of key k for this query; -inf past the last key.
+/// Returns what the mask adds to the logit of key k for this query; -inf past the last key.
 template <typename Ring>
 DS4_DEVICE float masked(const DraftAttentionArguments<Ring>& a, int query, int k) {
     const int keys = a.capacity + a.n;

@@ -53,7 +53,7 @@ DS4_DEVICE float shuffled(float x, int mask) {
     return shuffle_xor<kWave>(x, mask);
 }
 
-/// The values of a part's threads as one, the same for all of them.
+/// Merges the values of a part's threads; the result is the same for all of them.
 template <int kWave, typename T, typename Merge>
 DS4_DEVICE T over_part(T x, Merge merge) {
     DS4_UNROLL
@@ -61,7 +61,7 @@ DS4_DEVICE T over_part(T x, Merge merge) {
     return x;
 }
 
-/// All threads' values as one, the same for every thread. `parts` has kParts elements.
+/// Merges the values of all threads of a block; the result is the same for every thread. `parts` has kParts elements.
 template <int kWave, typename T, typename Merge>
 DS4_DEVICE T over_block(T x, Shared<T> parts, Merge merge) {
     x = over_part<kWave>(x, merge);
@@ -77,7 +77,7 @@ DS4_DEVICE T over_block(T x, Shared<T> parts, Merge merge) {
     return all;
 }
 
-/// The candidates that blocks left of one row, as one.
+/// Merges the candidates that blocks left of one row.
 template <int kWave>
 DS4_DEVICE Candidate over_blocks(Global<const Candidate> left, int count, Shared<Candidate> parts, float scale) {
     Candidate c = no_candidate();

@@ -49,8 +49,8 @@ DS4_DEVICE int32_t settled(const MarkovArguments& a, int position, simt::Shared<
     return token;
 }
 
-/// What W2 adds to the logits of kThreads tokens from `first` on, after `token`, into `biases`. A few rows are under
-/// way at once.
+/// Writes what W2 adds to the logits of kThreads tokens from `first` on, after `token`, into `biases`. A few rows are
+/// under way at once.
 template <int kWave, typename Reader>
 DS4_DEVICE void bias(const MarkovStep<typename Reader::Weight>& a, int32_t token, int first,
                      simt::Shared<float> biases) {
@@ -138,7 +138,7 @@ void markov_end(MarkovArguments a) {
     if (simt::thread() == 0) a.confidences[simt::block()] = found;
 }
 
-/// All but the position and the memory between launches.
+/// Makes all arguments but the position and the memory between launches.
 inline MarkovArguments markov_arguments(const MarkovHead& w) {
     MarkovArguments a{};
     a.base = w.base;

@@ -8,7 +8,7 @@
 
 using namespace metal;
 
-#include "metal/gumbel_noise.h"
+#include "metal/gumbel_threadgroup.h"
 
 /// Tokens of a row that a threadgroup looks at; most rows that are needed.
 constant constexpr int kRowPiece = 8 * kThreads, kMostProposals = 16, kMostRows = 2 * kMostProposals + 1;
@@ -125,7 +125,7 @@ kernel void acceptance_draw(DS4_GLOBAL(const float) p [[buffer(0)]], DS4_GLOBAL(
     if (index == 0) picks[group] = found;
 }
 
-/// One threadgroup. A damaged row is followed by no token: -1.
+/// Writes the verdict, in one threadgroup. A damaged row is followed by no token: -1.
 kernel void acceptance_verdict(DS4_GLOBAL(const float) p [[buffer(0)]], DS4_GLOBAL(const float) q [[buffer(1)]],
                                DS4_GLOBAL(const int) proposals [[buffer(2)]],
                                DS4_GLOBAL(const Candidate) left [[buffer(3)]],

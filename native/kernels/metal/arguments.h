@@ -15,7 +15,7 @@ struct NoiseArguments {
 /// Element's values.
 enum { kElementF32, kElementF16, kElementBf16, kElementQ8 };
 
-/// As in gpu/markov.cuh. A rank of 0 is no bias, and confidence_columns of 0 no confidence.
+/// The arguments of gpu/markov.cuh. A rank of 0 is no bias, and confidence_columns of 0 no confidence.
 struct MarkovArguments {
     NoiseArguments key;
     float scale;
@@ -24,7 +24,7 @@ struct MarkovArguments {
     int confidence_columns, confidence_type, has_bias;
 };
 
-/// As in gpu/acceptance.cuh.
+/// The arguments of gpu/acceptance.cuh.
 struct AcceptanceArguments {
     NoiseArguments key;
     float scale;

@@ -1,5 +1,6 @@
 #pragma once
-// The arguments of Metal kernels from what is asked of a launcher, for the device's launcher and the emulator's.
+// The arguments of Metal kernels, made of the work that a launcher is given, for the device's launcher and the
+// emulator's.
 
 #include <cstdint>
 #include <string>
@@ -20,7 +21,7 @@ inline NoiseArguments noise_arguments(const DrawKey& key) {
             static_cast<uint32_t>(key.counter >> 32)};
 }
 
-/// For the first position.
+/// Makes the arguments of the first position.
 inline MarkovArguments markov_arguments(const MarkovHead& w) {
     MarkovArguments a{};
     a.key = noise_arguments(w.key);

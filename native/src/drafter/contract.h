@@ -1,5 +1,5 @@
 #pragma once
-// The five ways a DSpark drafter is stored (spec/dspark.md section 1.2): which one a file follows, and its names.
+// The five ways a DSpark drafter is stored (docs/dspark.md section 1.2): which one a file follows, and its names.
 
 #include <string>
 

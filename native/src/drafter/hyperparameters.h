@@ -1,5 +1,5 @@
 #pragma once
-// The numbers that shape a DSpark drafter, whatever contract its file follows (spec/dspark.md section 1).
+// The numbers that shape a DSpark drafter, whatever contract its file follows (docs/dspark.md section 1).
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// What the metadata of a drafter says, however its contract spells the keys (spec/dspark.md sections 1.2 and 1.3).
+// What the metadata of a drafter says, however its contract spells the keys (docs/dspark.md sections 1.2 and 1.3).
 
 #include <cstdint>
 #include <optional>

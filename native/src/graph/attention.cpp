@@ -5,7 +5,7 @@
 namespace ds4::graph {
 namespace {
 
-/// What the query blocks of one layer share.
+/// The keys and queries that the query blocks of one layer share.
 struct Keys {
     ggml_tensor* q;                     // [head_size, heads, n]
     ggml_tensor* raw;                   // [head_size, W+n]: the window before the first row, then the rows
@@ -39,7 +39,7 @@ void choose(const Context& c, const Keys& k, const QueryBlock& block, ops::Atten
     const int64_t top = choice->ne[0], length = k.choices->ne[1];
     ggml_tensor* rows = ggml_get_rows(ctx, k.choices, ggml_reshape_1d(ctx, choice, top * block.count));
     in.selected = ggml_reshape_3d(ctx, rows, c.hp.head_size, top, block.count);
-    ggml_tensor* visible = ggml_reshape_3d(ctx, block.visible4, 1, length, block.count);
+    ggml_tensor* visible = ggml_reshape_3d(ctx, block.csa_visible, 1, length, block.count);
     ggml_tensor* mask = ggml_reshape_2d(ctx, ggml_get_rows(ctx, visible, choice), top, block.count);
     in.mask = ggml_concat(ctx, block.raw, mask, 0);
 }
@@ -54,7 +54,7 @@ ggml_tensor* attend(const Context& c, const weights::Attention& w, const Keys& k
     if (k.choices) choose(c, k, block, in);
     if (k.compressed) {
         in.shared = ggml_concat(ctx, in.shared, k.compressed, 1);
-        in.mask = ratio == 4 ? block.dense4 : block.dense128;
+        in.mask = ratio == model::kCsaRatio ? block.csa_mask : block.hca_mask;
     }
     return ops::attention(c.b, in);
 }
@@ -95,9 +95,9 @@ ggml_tensor* attention_block(const Context& c, const weights::Attention& w, cons
     ggml_tensor* rank = query_rank(c, w, h);
     Keys k{query_heads(c, w, rank, ratio), window_keys(c, w, s.raw, ratio, h)};
     if (ratio) compressor_block(c, w.compressor, s.compressor, ratio, c.hp.head_size, h);
-    if (ratio == 4) compressor_block(c, w.indexer.compressor, s.indexer, 4, c.hp.index_size, h);
+    if (ratio == model::kCsaRatio) compressor_block(c, w.indexer.compressor, s.indexer, ratio, c.hp.index_size, h);
     const int64_t length = ratio ? c.shape.length(ratio) : 0;
-    if (ratio == 4 && length > c.hp.index_top_k) {
+    if (ratio == model::kCsaRatio && length > c.hp.index_top_k) {
         k.choices = view_range(ctx, s.compressor.rows, 1, 0, length);
         k.index_keys = view_range(ctx, s.indexer.rows, 1, 0, length);
         k.index = index_query(c, w.indexer, rank, h);

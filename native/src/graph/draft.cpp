@@ -33,7 +33,7 @@ DraftInputs create_inputs(ggml_context* ctx, const drafter::Hyperparameters& hp,
     return in;
 }
 
-/// m = norm(W f) of the committed positions' features (2.2): [hidden, context].
+/// m = norm(W f) of the committed positions' features (docs/dspark.md section 2.2): [hidden, context].
 ggml_tensor* fuse(const Context& c, const DraftSource& source, const DraftInputs& in) {
     const drafter::Weights& w = source.drafter.weights();
     ggml_tensor* f = ggml_scale(c.b.ctx, ggml_get_rows(c.b.ctx, source.state.features, in.features), kFeatureScale);
@@ -41,7 +41,7 @@ ggml_tensor* fuse(const Context& c, const DraftSource& source, const DraftInputs
                          c.hp.norm_epsilon * kFeatureScale * kFeatureScale);
 }
 
-/// Writes the committed positions' keys to every stage's ring (2.3).
+/// Writes the committed positions' keys to every stage's ring (docs/dspark.md section 2.3).
 void write_context(const Context& c, const DraftSource& source, const DraftInputs& in) {
     ggml_tensor* m = fuse(c, source, in);
     for (int64_t s = 0; s < c.hp.layers; s++) {
@@ -50,7 +50,7 @@ void write_context(const Context& c, const DraftSource& source, const DraftInput
     }
 }
 
-/// Attention sub-layer of a stage on h [hidden, rows] (2.5).
+/// Attention sub-layer of a stage on h [hidden, rows] (docs/dspark.md section 2.5).
 ggml_tensor* draft_attention(const Context& c, const weights::Attention& w, ggml_tensor* ring, ggml_tensor* mask,
                              ggml_tensor* h) {
     ops::NoncausalInput in{};
@@ -93,7 +93,7 @@ Draft build_draft(ggml_context* ctx, const DraftSource& source, const DraftShape
     rows.positions = d.in.positions;
     rows.inverse = d.in.inverse;
     const Shape block{hp.rows(), 0, 0, 0, 0, Logits::all, 0};
-    Context c{{ctx, d.graph, source.target.own_kernels}, hp.stages, block, rows};
+    Context c{{ctx, d.graph, kernels::KernelChoice::of_cpu(source.target.own_kernels)}, hp.stages, block, rows};
     if (source.own_attention) c.b.slots = &d.slots;
     if (shape.context) write_context(c, source, d.in);
     ggml_tensor* h = collapse_head(c, w.hc_head, run_stages(c, source, d.in));

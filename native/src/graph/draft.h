@@ -1,5 +1,5 @@
 #pragma once
-// One draft as one ggml graph: new context keys, the block through the stages, the Markov chain (spec/dspark.md
+// One draft as one ggml graph: new context keys, the block through the stages, the Markov chain (docs/dspark.md
 // section 2).
 
 #include <compare>
@@ -12,7 +12,7 @@
 
 namespace ds4::graph {
 
-/// What makes two drafts the same graph.
+/// Two drafts of equal shape run the same graph.
 struct DraftShape {
     int64_t context;      // committed positions whose features are projected first
     int64_t draft_vocab;  // candidates of each position; 0 is the whole vocabulary
@@ -48,7 +48,7 @@ struct Draft {
     std::vector<ops::device::Slot> slots;  // nodes of the device's own kernels
 };
 
-/// What a draft reads: the target's embedding and output matrix, the drafter, and their state.
+/// The tensors that a draft reads: the target's embedding and output matrix, the drafter, and their state.
 struct DraftSource {
     const weights::Weights& target;
     const Drafter& drafter;

@@ -18,7 +18,7 @@ ggml_tensor* index_choice(const Context& c, const IndexQuery& query, ggml_tensor
     ggml_context* ctx = c.b.ctx;
     ggml_tensor* q = view_range(ctx, query.q, 2, block.first, block.count);
     ggml_tensor* weights = view_range(ctx, query.weights, 1, block.first, block.count);
-    ggml_tensor* scores = ops::index_scores(c.b, q, keys, weights, block.visible4);
+    ggml_tensor* scores = ops::index_scores(c.b, q, keys, weights, block.csa_visible);
     return ops::top_rows(c.b, scores, std::min(c.hp.index_top_k, keys->ne[1]));
 }
 

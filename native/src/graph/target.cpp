@@ -59,7 +59,7 @@ Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const w
     }
     const auto shared = std::make_shared<ops::Shared>();
     const auto at = [&](int device) {
-        return Context{{ctx, t.graph, device_map.uses_own_kernels(device), shared}, hp, shape, t.in[device]};
+        return Context{{ctx, t.graph, device_map.kernel_choice(device), shared}, hp, shape, t.in[device]};
     };
     ggml_tensor* x = embed(at(device_map.embedding), weights.embedding, t.in[device_map.embedding].tokens);
     std::vector<ggml_tensor*> tapped;

@@ -1,5 +1,5 @@
 #pragma once
-// The sequential head of a draft (spec/dspark.md section 2.7): every position's logits get a low-rank bias from the
+// The sequential head of a draft (docs/dspark.md section 2.7): every position's logits get a low-rank bias from the
 // token before, W2^T W1[token], and give the token that the next position goes by.
 
 #include "ops/proposal.h"
@@ -22,16 +22,16 @@ struct MarkovChain {
     ggml_tensor* rows;                 // [rank, block]: W1 of the token before each position; null without a bias
 };
 
-/// All positions of a block, in the order of its chain.
+/// Proposes the tokens of a block, one position after another.
 MarkovChain markov_chain(const Build& b, const MarkovInput& in);
 
-/// By ggml's operations, some a position.
+/// Implements ops::markov_chain by several ggml operations for each position.
 namespace generic {
 MarkovChain markov_chain(const Build& b, const MarkovInput& in);
 }
 
-/// Of a draft_vocab, all positions in one node. Candidates are ascending, and of equal logits the lowest id is the
-/// likeliest.
+/// Implements ops::markov_chain over a draft vocabulary in one node. Candidates are ascending, and of equal logits the
+/// lowest id is the likeliest.
 namespace cpu {
 MarkovChain markov_chain(const Build& b, const MarkovInput& in);
 }

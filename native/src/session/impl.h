@@ -80,6 +80,7 @@ struct Session::Impl {
     /// The block whose base logits a graph has computed, by the device's own kernels.
     DraftBlock chain_on_device(const graph::Draft& draft, int32_t anchor, const DraftOptions& options);
     std::vector<float> held_q(uint64_t draft);
+    kernels::KernelChoice kernel_choice() const;
     void require_judge() const;
     bool drawn(const Judgement& how) const;
     Verdict judge(const Judgement& how);

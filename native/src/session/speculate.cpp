@@ -168,12 +168,20 @@ std::vector<float> Session::held_q(uint64_t draft) {
 }
 
 std::map<std::string, std::string> Session::ops() const {
-    const session::OwnSteps own = impl_->device ? impl_->device->steps() : session::OwnSteps{};
-    const auto by = [&](bool ours, const char* other) { return ours ? "own (" + impl_->device->name() + ")" : other; };
-    const bool on_cpu = impl_->model->weights().own_kernels;
-    return {{"draft attention", by(own.attention, on_cpu ? "own (CPU)" : "ggml")},
-            {"Markov head", by(own.chain, on_cpu ? "own (CPU) for a shortlist, else ggml" : "ggml")},
-            {"acceptance", by(own.acceptance, "host")}};
+    const kernels::KernelChoice choice = impl_->kernel_choice();
+    const auto by = [&](kernels::Op op, const char* cpu) { return choice.cpu(op) ? cpu : choice.describe(op); };
+    return {{"draft attention", by(kernels::Op::draft_attention, "own (CPU)")},
+            {"Markov head", by(kernels::Op::markov_head, "own (CPU) for a shortlist, else ggml")},
+            {"acceptance", by(kernels::Op::acceptance, "host")}};
+}
+
+std::string Session::kernel_choice() const { return impl_->kernel_choice().describe(); }
+
+kernels::KernelChoice Session::Impl::kernel_choice() const {
+    const weights::DeviceMap& device_map = model->device_map();
+    kernels::KernelChoice choice = device_map.kernel_choice(device_map.head);
+    if (device) device->add_to(choice);
+    return choice;
 }
 
 TrafficCount Session::traffic() const { return {impl_->traffic.to_device, impl_->traffic.to_host}; }

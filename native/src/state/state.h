@@ -1,22 +1,23 @@
 #pragma once
 // What a session remembers: rings addressed by absolute position, with slack, and append-only compressed rows
-// (spec/deepseek-v4.md section 3). Rejecting rows means lowering the frontier; nothing is copied or cleared.
+// (docs/model.md section 3). Rejecting rows means lowering the frontier; nothing is copied or cleared.
 
 #include <utility>
 #include <vector>
 
 #include "drafter/hyperparameters.h"
+#include "ds4/limits.h"
 #include "ggml-cpp.h"
 #include "model/hyperparameters.h"
 
 namespace ds4::state {
 
 /// Most rows one forward may write past the frontier and still be rejected.
-constexpr int64_t kMaxRows = 16;
+using ds4::kMaxRows;
 
 /// Ring sizes of section 3.2; one row less loses a row that a later forward reads.
 inline int64_t raw_capacity(const model::Hyperparameters& hp) { return hp.window - 1 + kMaxRows; }
-inline int64_t carry_capacity(int ratio) { return (ratio == 4 ? 7 : ratio - 1) + kMaxRows; }
+inline int64_t carry_capacity(int ratio) { return (ratio == model::kCsaRatio ? 2 * ratio - 1 : ratio - 1) + kMaxRows; }
 /// A draft block at P reads the W positions before P, which is not among them.
 inline int64_t context_capacity(const drafter::Hyperparameters& hp) { return hp.stages.window + kMaxRows; }
 
@@ -34,7 +35,7 @@ struct CompressorState {
 struct LayerState {
     ggml_tensor* raw = nullptr;  // [head_size, raw_capacity], row = position mod capacity
     CompressorState compressor;  // null when the ratio is 0
-    CompressorState indexer;     // null unless the ratio is 4
+    CompressorState indexer;     // null unless the layer is CSA
 };
 
 /// What a drafter reads of the committed positions; row = position mod context_capacity.

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <set>
-#include <string_view>
 #include <thread>
 
 #include "backend/device.h"
 #include "ggml-alloc.h"
+#include "kernel_choice.h"
 #include "machine/memory.h"
 
 namespace ds4::weights {
@@ -229,10 +228,7 @@ class Loader {
 
 }  // namespace
 
-bool own_kernels() {
-    const char* ops = std::getenv("DS4_OPS");
-    return !ops || std::string_view(ops) != "generic";
-}
+bool own_kernels() { return kernels::requested_kernels() != kernels::RequestedKernels::generic; }
 
 LoadedWeights load_weights(ggml_context* ctx, const gguf::File& file, const DeviceOf& device_of, int threads,
                            const std::vector<Packable>& packable, size_t reserve, const LoadProgress& progress) {

@@ -10,7 +10,7 @@
 
 namespace ds4::weights {
 
-/// Whether what the CPU computes is computed by kernels of our own: unless DS4_OPS=generic is set.
+/// Whether ds4's kernels compute what is on the CPU: unless DS4_OPS=generic is set.
 bool own_kernels();
 
 /// The device of a tensor.

@@ -1,5 +1,5 @@
 #pragma once
-// The target's tensors by role (names and shapes: spec/deepseek-v4.md section 4).
+// The target's tensors by role (names and shapes: docs/model.md section 4).
 
 #include <vector>
 
@@ -28,7 +28,7 @@ struct Attention {
     ggml_tensor *kv, *kv_norm;
     ggml_tensor *output_a, *output_b;  // output_a is 2-D as in the file: (H*D/G, rank*G)
     Compressor compressor;             // all null when the layer's ratio is 0
-    Indexer indexer;                   // all null unless the ratio is 4
+    Indexer indexer;                   // all null unless the layer is CSA
 };
 
 struct Moe {

@@ -43,7 +43,7 @@ float dot(const float* a, const float* b, int64_t count) {
     return std::accumulate(sums.begin(), sums.end(), 0.0f);
 }
 
-/// What the node of a chain reads.
+/// The sources of a chain's node.
 struct Chain {
     const ggml_tensor *base, *ids, *anchor, *embedding, *rows;  // rows: [rank, draft_vocab * block]
 

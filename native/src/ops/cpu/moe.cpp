@@ -10,7 +10,7 @@ namespace {
 /// Inner outputs of an expert are computed by two tiles: so many are quantised together.
 constexpr int64_t kPiece = 2 * kernels::kTile;
 
-/// Rows as products read them.
+/// Rows in the layout that products read.
 struct RowForm {
     int64_t columns;
     bool quantised;
@@ -32,8 +32,8 @@ struct RowForm {
     }
 };
 
-/// What gate and up products lead to: rows for the down products, of each choice of each row, then of the shared
-/// expert for each row.
+/// The rows between the gate and up products and the down products: rows for the down products, of each choice of each
+/// row, then of the shared expert for each row.
 struct Inner {
     RowForm routed, shared;
 
@@ -87,7 +87,8 @@ struct Expert {
 
     int64_t pieces() const { return (gate.rows + kPiece - 1) / kPiece; }
 
-    /// Of a piece: the bytes that are read, and for each row about as much as a sixteenth of a byte for each weight.
+    /// The cost of a piece: the bytes that are read, and for each row about as much as a sixteenth of a byte for each
+    /// weight.
     int64_t cost() const {
         const size_t bytes =
             kernels::tile_bytes(gate.format, gate.columns) + kernels::tile_bytes(up.format, up.columns);

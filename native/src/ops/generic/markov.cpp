@@ -3,7 +3,7 @@
 namespace ds4::ops::generic {
 namespace {
 
-/// What the positions choose from.
+/// The tokens and logits that the positions choose from.
 struct Candidates {
     ggml_tensor* logits;         // [width, block]
     ggml_tensor* ids = nullptr;  // [width, block] I32; null for the whole vocabulary

@@ -5,7 +5,7 @@
 namespace ds4::ops::generic {
 namespace {
 
-/// silu(min(gate, c)) * clip(up, -c, c) (34).
+/// silu(min(gate, c)) * clip(up, -c, c) (M34).
 ggml_tensor* clamped_swiglu(const Build& b, ggml_tensor* gate, ggml_tensor* up, float clamp) {
     if (clamp > 0) {
         gate = ggml_clamp(b.ctx, gate, -INFINITY, clamp);
@@ -14,7 +14,7 @@ ggml_tensor* clamped_swiglu(const Build& b, ggml_tensor* gate, ggml_tensor* up, 
     return ggml_swiglu_split(b.ctx, gate, up);
 }
 
-/// Weights of the chosen experts (33): [used, n].
+/// Weights of the chosen experts (M33): [used, n].
 ggml_tensor* expert_weights(const Build& b, ggml_tensor* scores, ggml_tensor* selection, const RouteOptions& o) {
     const int64_t n = scores->ne[1], used = selection->ne[0];
     ggml_tensor* columns = ggml_reshape_3d(b.ctx, scores, 1, scores->ne[0], n);

@@ -42,14 +42,14 @@ struct Add {
     float operator()(float a, float b) const { return a + b; }
 };
 
-/// The values of a simdgroup as one, the same for all its lanes.
+/// Merges the values of a simdgroup; the result is the same for all its lanes.
 template <typename T, typename Merge>
 T over_part(T x, Merge merge) {
     for (int mask = kPart / 2; mask > 0; mask /= 2) x = merge(x, shuffled(x, ushort(mask)));
     return x;
 }
 
-/// All threads' values as one, the same for every thread. `parts` has kParts elements.
+/// Merges the values of all threads; the result is the same for every thread. `parts` has kParts elements.
 template <typename T, typename Merge>
 T over_block(T x, DS4_THREADGROUP(T) parts, int thread_index, Merge merge) {
     x = over_part(x, merge);
