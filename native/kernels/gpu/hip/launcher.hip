@@ -1,5 +1,6 @@
-#include "gpu/gpu_launcher.h"
 #include "gpu/hip/runtime.h"
+
+#include "gpu/gpu_launcher.h"
 #include "gpu/open_launcher.h"
 
 namespace ds4::kernels {
