@@ -2,7 +2,6 @@
 # the same kernels on the host, is in builds with tests.
 
 target_sources(ds4kernels PRIVATE native/kernels/launcher.cpp)
-target_include_directories(ds4kernels PRIVATE native/include) # ds4/errors.h
 
 # ds4_device_library(NAME SOURCES...)   adds libds4NAME to the kernels, and defines DS4_NAME there.
 function(ds4_device_library name)

@@ -1,7 +1,8 @@
 # The project's own CPU kernels: one object file for each kind of processor, chosen at run time.
 
-add_library(ds4kernels STATIC native/kernels/cpu/packing.cpp native/kernels/cpu/available.cpp)
-target_include_directories(ds4kernels PUBLIC native/kernels)
+add_library(ds4kernels STATIC native/kernels/cpu/packing.cpp native/kernels/cpu/available.cpp
+            native/kernels/kernel_choice.cpp)
+target_include_directories(ds4kernels PUBLIC native/kernels PRIVATE native/include) # ds4/errors.h
 target_include_directories(ds4kernels PRIVATE "${DS4_GGML_SOURCE}/src") # ggml-common.h
 target_link_libraries(ds4kernels PUBLIC ggml)
 

@@ -12,6 +12,10 @@ import numpy
 import numpy.typing
 
 __all__: list[str] = [
+    "CSA_RATIO",
+    "DEFAULT_CONTEXT",
+    "HCA_RATIO",
+    "MAX_ROWS",
     "PACKED_LAYOUT",
     "PACKED_TILE",
     "BackendError",
@@ -970,5 +974,9 @@ def serve_rpc(endpoint: str, device: str = "auto", threads: int = 1) -> None:
     authentication. Does not return; raises BackendError when the address cannot be served at.
     """
 
+CSA_RATIO: int = 4
+DEFAULT_CONTEXT: int = 8192
+HCA_RATIO: int = 128
+MAX_ROWS: int = 16
 PACKED_LAYOUT: int = 1
 PACKED_TILE: int = 16

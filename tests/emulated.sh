@@ -39,7 +39,7 @@ kernels() { "${@:3}" "${common[@]}" -c "native/kernels/cpu/$2/kernels.cpp" -o "$
 # programs FOLDER COMPILER FLAGS...   what compares the folder's kernels with the portable ones, and what chooses.
 programs() {
   kernels "$1" portable "$2" -O1
-  "${@:2}" "${common[@]}" tests/emulated/{main,products,steps}.cpp "$work/$1"/*.o -o "$work/$1/agreement"
+  "${@:2}" "${common[@]}" tests/emulated/{main,matmul,steps}.cpp "$work/$1"/*.o -o "$work/$1/agreement"
   "${@:2}" "${common[@]}" tests/emulated/choice.cpp native/kernels/cpu/available.cpp -o "$work/$1/choice"
 }
 

@@ -38,7 +38,7 @@ from ds4py.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-DEFAULT_CONTEXT = 8192
+DEFAULT_CONTEXT = _native.DEFAULT_CONTEXT
 
 
 class Engine(StaysInProcess):

@@ -94,6 +94,9 @@ void add_construction(SessionClass& session) {
         .def("ops", &Session::ops,
              "Which implementation computes what a device may have kernels of ds4's for: \"own (CUDA)\", \"ggml\",\n"
              "\"host\", by op.")
+        .def("kernel_choice", &Session::kernel_choice,
+             "The implementation of each op on the device of the head and the drafter, a line each: \"attention: own\n"
+             "(avx2)\", \"attention: ggml\".")
         .def_property_readonly(
             "diagnostics", py::cpp_function([](Session& s) { return SessionDiagnostics(s); }, py::keep_alive<0, 1>()),
             "What the session did and keeps, for tests and benchmarks.");

@@ -3,17 +3,16 @@
 #include <algorithm>
 
 #include "ds4/acceptance.h"
+#include "ds4/limits.h"
 #include "handles.h"
 #include "model/hyperparameters.h"
 
 namespace ds4::c {
 namespace {
 
-constexpr int64_t kContext = 8192;
-
 SessionOptions session_options(const Model& model, const ds4_session_options& given) {
     SessionOptions options;
-    options.context = given.context ? given.context : std::min(kContext, model.hyperparameters().context);
+    options.context = given.context ? given.context : std::min(kDefaultContext, model.hyperparameters().context);
     if (given.kv_f32) options.kv_type = GGML_TYPE_F32;
     return options;
 }
@@ -136,7 +135,9 @@ ds4_status ds4_draft(ds4_session* session, int32_t anchor, ds4_sampler* sampler,
 
 ds4_status ds4_verify(ds4_session* session, int32_t anchor, const int32_t* proposals, int32_t k, const float** logits) {
     return use(session, [&](ds4::Session& s) {
-        if (k < 0) throw ds4::RequestError("k is " + std::to_string(k) + ", wanted 0 to 15 proposals");
+        if (k < 0)
+            throw ds4::RequestError("k is " + std::to_string(k) + ", wanted 0 to " + std::to_string(ds4::kMaxRows - 1) +
+                                    " proposals");
         const auto more = span_of(proposals, static_cast<size_t>(k));
         std::vector<int32_t> rows{anchor};
         rows.insert(rows.end(), more.begin(), more.end());

@@ -5,13 +5,13 @@
 #include <string_view>
 
 #if defined(DS4_EMULATOR)
-#include "emulator/open.h"
+#include "emulator/open_launcher.h"
 #endif
 #if defined(DS4_CUDA) || defined(DS4_HIP)
-#include "gpu/open.h"
+#include "gpu/open_launcher.h"
 #endif
 #if defined(DS4_METAL)
-#include "metal/open.h"
+#include "metal/open_launcher.h"
 #endif
 
 namespace ds4::kernels {
@@ -25,7 +25,8 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<Launcher> open_launcher(ggml_backend_dev_t device) {
+std::unique_ptr<Launcher> open_launcher(ggml_backend_dev_t device, RequestedKernels requested) {
+    if (requested == RequestedKernels::generic) return nullptr;
     [[maybe_unused]] const std::string_view name = ggml_backend_dev_name(device);
 #if defined(DS4_CUDA)
     if (name.starts_with("CUDA")) return open_cuda_launcher(number(name));
@@ -37,8 +38,7 @@ std::unique_ptr<Launcher> open_launcher(ggml_backend_dev_t device) {
     if (name.starts_with("MTL") || name.starts_with("Metal")) return open_metal_launcher();
 #endif
 #if defined(DS4_EMULATOR)
-    const char* ops = std::getenv("DS4_OPS");
-    if (ops && ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_CPU) return emulator::open_launcher(ops);
+    if (ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_CPU) return emulator::open_launcher(requested);
 #endif
     return nullptr;
 }

@@ -1,11 +1,13 @@
 #pragma once
-// What is asked of a device's own kernels, whatever the device. Pointers are the device's; the first size of a shape is
-// the one that lies closest, as in ggml. Rows have no gaps. Formulas: spec/dspark.md sections 2.5, 2.7, 2.8 and 3.
+// The interface of a device's own kernels, the same for all devices. Pointers are the device's; the first size of a
+// shape is the one that lies closest, as in ggml. Rows have no gaps. Formulas: docs/dspark.md sections 2.5, 2.7, 2.8
+// and 3.
 
 #include <cstdint>
 #include <memory>
 
 #include "ggml-backend.h"
+#include "kernel_choice.h"
 
 namespace ds4::kernels {
 
@@ -30,7 +32,7 @@ struct DraftAttention {
     float scale;
 };
 
-/// Where random numbers come from: philox4x32-10 by this key; every draw has a counter of its own. A head and the
+/// The key of random numbers: philox4x32-10 by this key; every draw has a counter of its own. A head and the
 /// acceptance of its proposals may share a key, and the host's generator its seed; the counter is new every cycle.
 struct DrawKey {
     uint64_t seed = 0, counter = 0;
@@ -54,8 +56,9 @@ struct MarkovHead {
     float* confidences;  // [block] after the sigmoid; null without a head
 };
 
-/// Judging k proposals by the target's logits: spec/dspark.md section 3's rule for one proposal after another. At
-/// temperature 0 a proposal stands where it is the row's arg max, and so is the token after the last that stands.
+/// Acceptance of k proposals by the target's logits: docs/dspark.md section 3's rule for one proposal after another. At
+/// temperature 0 a proposal is accepted where it is the row's arg max, and the token after the last accepted one is an
+/// arg max, too.
 struct DeviceAcceptance {
     const float* p;            // [vocab, k + 1]: logits of the verified rows
     const float* q;            // [vocab, k]: MarkovHead::logits; null where the proposals are point masses
@@ -63,7 +66,7 @@ struct DeviceAcceptance {
     float temperature;
     DrawKey key;
     int32_t vocab, k;
-    int32_t* verdict;  // [2]: how many stand, and the token after them; -1 where a row is no distribution
+    int32_t* verdict;  // [2]: how many are accepted, and the token after them; -1 where a row is no distribution
 };
 
 /// Runs kernels on one device. Calls return at once and run in order; one thread at a time. Throws BackendError when
@@ -78,7 +81,8 @@ class Launcher {
     virtual void synchronize() = 0;
 };
 
-/// The launcher of a device, or null where this build has none for it.
-std::unique_ptr<Launcher> open_launcher(ggml_backend_dev_t device);
+/// The launcher of a device, or null where this build has none for it or generic ops are requested. On the CPU it is
+/// the emulator, where that is requested and in this build.
+std::unique_ptr<Launcher> open_launcher(ggml_backend_dev_t device, RequestedKernels requested);
 
 }  // namespace ds4::kernels

@@ -31,6 +31,11 @@ def device(monkeypatch: pytest.MonkeyPatch, pair: Engine) -> Iterator[Session]:
         yield session
 
 
+def choice_of(session: Session) -> dict[str, str]:
+    """The implementation of each op, by the op's name."""
+    return dict(line.split(": ") for line in session._live.kernel_choice().splitlines())
+
+
 @pytest.mark.parametrize("ops", DIALECTS.values(), ids=DIALECTS)
 class TestGoldenDrafts:
     @pytest.mark.parametrize("case", CASES)
@@ -165,6 +170,22 @@ class TestByHand:
             assert not session.accepts_on_device
             with pytest.raises(ds4py.RequestError, match="no kernels that accept proposals"):
                 session.verify_on_device([2])
+
+    def test_the_choice_of_every_op(self, monkeypatch: pytest.MonkeyPatch, pair: Engine, device: Session) -> None:
+        """The device's kernels compute what they have kernels for, the CPU's all else but acceptance."""
+        device_ops = {"draft_attention", "markov_head", "acceptance"}
+        own = f"own ({_native.cpu_kernels()[0]})"
+        found = choice_of(device)
+        assert len(found) == 11 and device_ops < set(found)
+        assert found == {op: "own (emulated)" if op in device_ops else own for op in found}
+        use(monkeypatch, "generic")
+        with pair.session(context=64) as session:
+            assert choice_of(session) == {op: "host" if op == "acceptance" else own for op in found}
+
+    def test_an_unknown_choice_is_refused(self, monkeypatch: pytest.MonkeyPatch, pair: Engine) -> None:
+        use(monkeypatch, "emulted")
+        with pytest.raises(ds4py.RequestError, match="DS4_OPS is 'emulted', wanted generic, emulated"):
+            pair.session(context=64)
 
     def test_nodes_are_timed_as_ever(self, device: Session) -> None:
         assert device.ops() == OWN

@@ -33,7 +33,7 @@ struct Subject {
     void expect(bool good, const char* about, const char* what);
 };
 
-void check_products(Subject& subject);
+void check_matmul(Subject& subject);
 /// Attention, and steps on rows of floats.
 void check_steps(Subject& subject);
 

@@ -68,7 +68,7 @@ bool agrees(const char* name, const char* where) {
         return false;
     }
     Subject subject{*kernels};
-    check_products(subject);
+    check_matmul(subject);
     check_steps(subject);
     std::printf(
         "%s (%s): %zu formats, rows 1..%d and %d: max relative difference %.1e, of other steps %.1e, %s; %016llx\n",

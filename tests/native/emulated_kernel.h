@@ -26,7 +26,7 @@ struct EmulatedKernel {
         ds4::emulator::run({"kernel", kBlocks, kThreads, wave, ds4::emulator::kSharedBytes}, memory, thread);
     }
 
-    /// What the emulator says of a kernel of waves of 32.
+    /// The emulator's report on a kernel of waves of 32.
     std::string fault(const std::function<void()>& thread) {
         try {
             run(32, thread);

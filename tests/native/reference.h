@@ -12,7 +12,7 @@ namespace test {
 
 /// sum_i w[out][i] x[i] for a weight of ne (in, out), from element `row` * in on.
 template <typename X>
-std::vector<double> product(const std::vector<float>& w, int64_t in, int64_t out, const X* x, int64_t row = 0) {
+std::vector<double> matmul(const std::vector<float>& w, int64_t in, int64_t out, const X* x, int64_t row = 0) {
     std::vector<double> y(out);
     for (int64_t o = 0; o < out; o++) {
         for (int64_t i = 0; i < in; i++) y[o] += double(w[(row + o) * in + i]) * x[i];
@@ -28,7 +28,7 @@ inline void rms_norm(std::vector<double>& x, const std::vector<float>& weight, d
     for (size_t i = 0; i < x.size(); i++) x[i] *= scale * weight[i];
 }
 
-/// RoPE of a compressed layer on the last components of x, in place (2.3).
+/// RoPE of a compressed layer on the last components of x, in place (docs/model.md section 2.3).
 inline void compressed_rope(double* x, int64_t size, const ds4::model::Hyperparameters& hp, int64_t position) {
     const double dims = static_cast<double>(hp.rope_size), base = hp.compress_rope_base;
     auto bound = [&](double turns) {

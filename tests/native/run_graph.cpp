@@ -9,7 +9,7 @@
 namespace test {
 namespace {
 
-/// Two threads, so that ops that divide their rows are tested in that, too.
+/// Runs with two threads, so that ops that divide their rows are tested in that, too.
 ggml_backend_t cpu() {
     static ggml_backend_ptr backend = [] {
         ggml_backend_ptr made(ggml_backend_dev_init(ds4::backend::cpu_device(), nullptr));
@@ -69,7 +69,7 @@ ggml_tensor* Graph::ints(const std::vector<int32_t>& values, Extent shape) {
 void Graph::expand(std::initializer_list<ggml_tensor*> outputs) {
     for (ggml_tensor* t : outputs) {
         ggml_set_output(t);
-        b.now(t);
+        b.expanded(t);
     }
 }
 
@@ -155,7 +155,7 @@ float rounded(float x) { return ggml_fp16_to_fp32(ggml_fp32_to_fp16(x)); }
 ds4::model::Hyperparameters small_target() {
     ds4::model::Hyperparameters hp{};
     hp.layers = 2;
-    hp.ratios = {4, 128};
+    hp.ratios = {ds4::model::kCsaRatio, ds4::model::kHcaRatio};
     hp.hidden = 12;
     hp.head_size = 16;
     hp.rope_size = 8;

@@ -29,7 +29,7 @@ class Graph {
 
     /// Computes the graph with `outputs` added to what it holds already. `fill` runs once memory is there.
     void compute(std::initializer_list<ggml_tensor*> outputs, const std::function<void()>& fill = {});
-    /// The same by a scheduler, which calls `observe` between the nodes.
+    /// Computes the graph by a scheduler, which calls `observe` between the nodes.
     void compute_between(std::initializer_list<ggml_tensor*> outputs, ggml_backend_sched_eval_callback observe,
                          void* data);
     /// An output (contiguous F32) after compute().
@@ -51,7 +51,7 @@ class Graph {
 class Store {
    public:
     Store();
-    /// Of any type that ggml quantises to.
+    /// Creates a tensor of any type that ggml quantises to.
     ggml_tensor* add(const std::vector<float>& values, Extent shape, ggml_type type = GGML_TYPE_F32);
     ggml_tensor* add_ints(const std::vector<int32_t>& values, Extent shape);
 

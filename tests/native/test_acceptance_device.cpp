@@ -1,15 +1,15 @@
-// The device kernels that judge proposals (launcher.h, DeviceAcceptance), emulated: against the rule in double, and
+// The device kernels that accept proposals (launcher.h, DeviceAcceptance), emulated: against the rule in double, and
 // whether what comes out follows the target.
 
 #define DS4_EMULATED
 
 #include <array>
 
-#include "chance_reference.h"
 #include "check.h"
 #include "ds4/errors.h"
-#include "emulator/open.h"
-#include "gpu/chances.cuh"
+#include "emulator/open_launcher.h"
+#include "gpu/gumbel_noise.cuh"
+#include "gumbel_reference.h"
 #include "run_graph.h"
 
 using ds4::kernels::DeviceAcceptance;
@@ -97,7 +97,7 @@ std::pair<int, std::vector<double>> judged(const Problem& x) {
     for (int i = 0; i < x.k; i++) {
         const std::vector<double> p = test::log_softmax(x.p_row(i), x.temperature), q = log_q(x, i);
         const int32_t token = x.proposals[i];
-        const double log_u = -test::exponential(x.key, Drawn::stands, i, 0);
+        const double log_u = -test::exponential(x.key, Drawn::acceptance, i, 0);
         if (log_u + q[token] < p[token]) continue;
         return {i, log_residual(p, q)};
     }
@@ -112,7 +112,7 @@ AcceptResult greedy(const Problem& x) {
     }
 }
 
-/// All dialects say the same, which is right. Returns how many stand.
+/// Checks that all dialects agree with the reference. Returns how many proposals are accepted.
 int verify(const Problem& x) {
     const AcceptResult found = run(x, Dialect::wave32);
     if (x.temperature > 0) {
@@ -127,7 +127,7 @@ int verify(const Problem& x) {
     return found[0];
 }
 
-simt::ChanceKey words(const DrawKey& key) { return simt::chance_key(key); }
+simt::NoiseKey words(const DrawKey& key) { return simt::noise_key(key); }
 
 simt::RowSum row_sum(std::span<const float> row, float scale) {
     simt::Candidate c = simt::no_candidate();
@@ -145,7 +145,7 @@ int32_t proposed(std::span<const float> q, const DrawKey& key, float scale) {
     return c.token;
 }
 
-/// Draft, judgement and the token after it for one position, by the kernels' own arithmetic: the token that comes out.
+/// Draft, acceptance and the token after it for one position, by the kernels' own arithmetic: the token that comes out.
 /// `said` is the q that is reported, which is right where it is `drawn`.
 int32_t emitted(std::span<const float> p, std::span<const float> drawn, std::span<const float> said, const DrawKey& key,
                 float scale) {
@@ -153,7 +153,7 @@ int32_t emitted(std::span<const float> p, std::span<const float> drawn, std::spa
     const simt::RowSum p_sum = row_sum(p, scale), q_sum = row_sum(said, scale);
     const auto log_p = [&](size_t v) { return simt::log_probability(p_sum, p[v], scale); };
     const auto log_q = [&](size_t v) { return simt::log_probability(q_sum, said[v], scale); };
-    if (simt::stands(log_p(proposal), log_q(proposal), simt::exponential(words(key), simt::kStands, 0, 0))) {
+    if (simt::accepted(log_p(proposal), log_q(proposal), simt::exponential(words(key), simt::kAcceptance, 0, 0))) {
         return proposal;
     }
     simt::Pick found = simt::no_pick();
@@ -181,7 +181,7 @@ double statistic(const std::vector<float>& p, const std::vector<float>& drawn, c
 const std::vector<float> kP = {0.3f, -0.5f, 1.0f, 0.1f, -2.0f, kNone, 0.4f};
 const std::vector<float> kNear = {0.2f, -0.3f, 1.1f, 0.0f, -1.5f, -3.0f, 0.5f};
 const std::vector<float> kFar = {-3.0f, 2.0f, -2.5f, kNone, 1.5f, 1.0f, -1.0f};
-/// Of six degrees of freedom, one in a thousand.
+/// The 0.999 quantile of chi-square with six degrees of freedom.
 constexpr double kBound = 22.46;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Attention with sinks over keys that are values too, (17), (18).
+// Attention with sinks over keys that are values too, (M17), (M18).
 
 #include "check.h"
 #include "run_graph.h"
@@ -33,7 +33,7 @@ struct Problem {
         return j < rows ? &shared[j * size] : &own[(query * selected + j - rows) * size];
     }
 
-    /// (18) for one query and head.
+    /// (M18) for one query and head.
     std::vector<double> wanted(int64_t query, int64_t head) const {
         double sum = std::exp(double(sinks[head]));
         std::vector<double> o(size);

@@ -1,4 +1,4 @@
-// Compressors, (21)-(24): the op, and the block with its carry rings from forward to forward.
+// Compressors, (M21)-(M24): the op, and the block with its carry rings from forward to forward.
 
 #include <algorithm>
 #include <numeric>
@@ -17,7 +17,7 @@ using test::Graph;
 
 namespace {
 
-/// (22), (23): one channel of one block; slots are `stride` apart.
+/// (M22), (M23): one channel of one block; slots are `stride` apart.
 double weighted_sum(const float* kv, const float* score, int64_t slots, int64_t stride) {
     double highest = -INFINITY, sum = 0, weight = 0;
     for (int64_t s = 0; s < slots; s++) highest = std::fmax(highest, score[s * stride]);
@@ -29,7 +29,7 @@ double weighted_sum(const float* kv, const float* score, int64_t slots, int64_t 
     return sum / weight;
 }
 
-/// Three blocks; with halves, ratio 4, whose first block has none before it where `first` says so.
+/// Three blocks; with halves, as in CSA, whose first block has none before it where `first` says so.
 void check_compress(int64_t ratio, bool halves, bool first, bool own) {
     constexpr int64_t size = 68, blocks = 3, capacity = 9;
     const int64_t width = halves ? 2 * size : size, positions = ratio * (blocks + 1),
@@ -47,7 +47,7 @@ void check_compress(int64_t ratio, bool halves, bool first, bool own) {
     std::vector<float> missing(slots * blocks);
     if (first) std::fill_n(missing.begin(), ratio, -INFINITY);
     Graph g;
-    g.b.own_kernels = own;
+    g.b.choice = ds4::kernels::KernelChoice::of_cpu(own);
     ds4::ops::CompressInput in{};
     in.ring_kv = g.floats(before(kv), {width, capacity}), in.kv = g.floats(after(kv), {width, positions - capacity});
     in.ring_score = g.floats(before(score), {width, capacity});
@@ -95,7 +95,9 @@ struct Rig {
         poison();
     }
 
-    const ds4::state::CompressorState& carried() const { return state.layers()[ratio == 4 ? 0 : 1].compressor; }
+    const ds4::state::CompressorState& carried() const {
+        return state.layers()[ratio == ds4::model::kCsaRatio ? 0 : 1].compressor;
+    }
     int64_t position() const { return static_cast<int64_t>(kappa.size()); }
 
     /// Fills the rings with numbers that would be seen: what was never written must not be read.
@@ -119,20 +121,20 @@ struct Rig {
         for (int64_t i = 0; i < accepted; i++) commit(&h[i * hp.hidden]);
     }
 
-    /// (21).
+    /// Computes (M21) for one position.
     void commit(const float* h) {
         const int64_t t = position();
-        kappa.push_back(test::product(kv, hp.hidden, width, h));
-        gamma.push_back(test::product(gate, hp.hidden, width, h));
+        kappa.push_back(test::matmul(kv, hp.hidden, width, h));
+        gamma.push_back(test::matmul(gate, hp.hidden, width, h));
         for (int64_t i = 0; i < width; i++) gamma.back()[i] += ape[t % ratio * width + i];
     }
 
-    /// The slots of channel c of block b: its own positions and, for ratio 4, those of the block before.
+    /// The slots of channel c of block b: its own positions and, for CSA, those of the block before.
     std::vector<std::pair<double, double>> slots(int64_t block, int64_t c) const {
         std::vector<std::pair<double, double>> all;
         auto add = [&](int64_t t, int64_t column) { all.emplace_back(gamma[t][column], kappa[t][column]); };
-        for (int64_t j = 0; ratio == 4 && block && j < 4; j++) add(4 * (block - 1) + j, c);
-        for (int64_t j = 0; j < ratio; j++) add(ratio * block + j, ratio == 4 ? size + c : c);
+        for (int64_t j = 0; ratio == ds4::model::kCsaRatio && block && j < ratio; j++) add(ratio * (block - 1) + j, c);
+        for (int64_t j = 0; j < ratio; j++) add(ratio * block + j, ratio == ds4::model::kCsaRatio ? size + c : c);
         return all;
     }
 
@@ -212,5 +214,5 @@ CASE(compressor_block_ratio_128_in_sequence) {
     check_sequences(128, {300, 37, 37, 37, 16, 5, 3, 1});
 }
 
-CASE(compressor_block_ratio_4_with_rejected_rows) { check_rejections(4); }
-CASE(compressor_block_ratio_128_with_rejected_rows) { check_rejections(128); }
+CASE(compressor_block_ratio_4_with_rejected_rows) { check_rejections(ds4::model::kCsaRatio); }
+CASE(compressor_block_ratio_128_with_rejected_rows) { check_rejections(ds4::model::kHcaRatio); }

@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "emulator/memory.h"
-#include "emulator/open.h"
+#include "emulator/open_launcher.h"
 #include "run_graph.h"
 
 using ds4::emulator::Dialect;

@@ -5,7 +5,7 @@
 // Words of Metal's are macros from here on.
 #include <metal_stdlib>
 
-#include "metal/words.h"
+#include "metal/address_spaces.h"
 
 namespace kernels {
 #include "wrong.metal"

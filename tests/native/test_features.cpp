@@ -1,5 +1,5 @@
-// What a drafter keeps of the target's forwards, and how its context rings follow (spec/dspark.md sections 2.1, 2.3,
-// 4.2): against a shadow of the rings that says which position each slot holds.
+// The features that a drafter keeps of the target's forwards, and how its context rings follow (docs/dspark.md
+// sections 2.1, 2.3, 4.2): against a shadow of the rings that says which position each slot holds.
 
 #include <algorithm>
 #include <map>

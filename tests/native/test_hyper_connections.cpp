@@ -1,4 +1,4 @@
-// Hyper-connections, (2)-(10) and (36) of spec/deepseek-v4.md.
+// Hyper-connections, (M2)-(M10) and (M36) of docs/model.md.
 
 #include <array>
 
@@ -25,7 +25,7 @@ void normalise(Comb& c, int stride, int other, double epsilon) {
     }
 }
 
-/// (7) in double.
+/// (M7) in double.
 Comb sinkhorn(Comb c, int iterations, double epsilon) {
     for (int a = 0; a < 4; a++) {
         double sum = 0;

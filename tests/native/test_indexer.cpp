@@ -1,4 +1,4 @@
-// Lightning indexer, (26), (29), (30).
+// Lightning indexer, (M26), (M29), (M30).
 
 #include <algorithm>
 #include <set>
@@ -69,12 +69,12 @@ CASE(index_query_projects_turns_and_scales) {
     g.compute({found.q, found.weights}, [&] { ds4::graph::fill_inputs(in, hp, shape, position, tokens); });
     std::vector<double> q, weights;
     for (int64_t t = 0; t < n; t++) {
-        std::vector<double> one = test::product(query, rank, width, &r[t * rank]);
+        std::vector<double> one = test::matmul(query, rank, width, &r[t * rank]);
         for (int64_t i = 0; i < hp.index_heads; i++) {
             test::compressed_rope(&one[i * hp.index_size], hp.index_size, hp, position + t);
         }
         q.insert(q.end(), one.begin(), one.end());
-        for (double v : test::product(proj, hp.hidden, hp.index_heads, &h[t * hp.hidden])) {
+        for (double v : test::matmul(proj, hp.hidden, hp.index_heads, &h[t * hp.hidden])) {
             weights.push_back(v / std::sqrt(static_cast<double>(width)));
         }
     }
@@ -90,7 +90,7 @@ CASE(index_choice_is_the_set_of_the_highest) {
     const Shape shape = ds4::graph::shape_of(hp, position, n, Logits::none);
     const std::vector<float> q = test::noise(hp.index_size * hp.index_heads * n, 47),
                              weights = test::noise(hp.index_heads * n, 48),
-                             keys = test::noise(hp.index_size * shape.length4, 49);
+                             keys = test::noise(hp.index_size * shape.csa_length, 49);
     const std::vector<int32_t> tokens(n);
     auto visible = [](int64_t row, int64_t query) { return row < (position + query + 1) / 4; };
     const std::vector<double> scores = scores_of(q, keys, weights, hp.index_size, hp.index_heads, visible);
@@ -101,12 +101,13 @@ CASE(index_choice_is_the_set_of_the_highest) {
         const ds4::graph::IndexQuery query{g.floats(q, {hp.index_size, hp.index_heads, n}),
                                            g.floats(weights, {hp.index_heads, n})};
         ggml_tensor* choice =
-            ds4::graph::index_choice(c, query, g.floats(keys, {hp.index_size, shape.length4}), in.queries[i]);
+            ds4::graph::index_choice(c, query, g.floats(keys, {hp.index_size, shape.csa_length}), in.queries[i]);
         g.compute({choice}, [&] { ds4::graph::fill_inputs(in, hp, shape, position, tokens); });
         const std::vector<int32_t> found = g.read_ints(choice);
         for (int64_t row = 0; row < in.queries[i].count; row++) {
             const int64_t t = in.queries[i].first + row;
-            std::vector<double> mine(scores.begin() + t * shape.length4, scores.begin() + (t + 1) * shape.length4);
+            std::vector<double> mine(scores.begin() + t * shape.csa_length,
+                                     scores.begin() + (t + 1) * shape.csa_length);
             std::set<int32_t> chosen(found.begin() + row * hp.index_top_k, found.begin() + (row + 1) * hp.index_top_k);
             CHECK(static_cast<int64_t>(chosen.size()) == hp.index_top_k);
             for (int64_t k = std::min(hp.index_top_k, (position + t + 1) / 4); k > 0; k--) {

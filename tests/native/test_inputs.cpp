@@ -1,4 +1,4 @@
-// What fill_inputs says about rings and masks, against a shadow of the rings: which position each slot holds.
+// Rings and masks as fill_inputs fills them, against a shadow of the rings: which position each slot holds.
 
 #include <algorithm>
 #include <map>
@@ -77,7 +77,7 @@ struct Shadow {
             check_joined(ring, capacity, own[i], blocks[i / ratio] * ratio + static_cast<int64_t>(i) % ratio);
         }
         for (size_t i = 0; i < blocks.size(); i++) CHECK(start[i] == blocks[i] * ratio);
-        if (ratio == 4)
+        if (ratio == ds4::model::kCsaRatio)
             check_previous(ring, in, blocks);
         else
             CHECK(!in.previous && !in.missing);
@@ -189,9 +189,9 @@ CASE(masks_show_the_window_and_the_finished_blocks) {
                 CHECK(q.first == next && q.count > 0 && q.count <= ds4::graph::kAttentionRows);
                 next += q.count;
                 check_mask(q.raw, q, position, 0);
-                check_mask(q.dense4, q, position, 4);
-                check_mask(q.dense128, q, position, 128);
-                if (f.shape.length4) check_visible(q.visible4, q, position);
+                check_mask(q.csa_mask, q, position, 4);
+                check_mask(q.hca_mask, q, position, 128);
+                if (f.shape.csa_length) check_visible(q.csa_visible, q, position);
             }
             CHECK(next == rows);
         }

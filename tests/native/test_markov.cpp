@@ -1,4 +1,4 @@
-// The sequential head of a draft (spec/dspark.md section 2.7): the CPU's node and ggml's operations against plain
+// The sequential head of a draft (docs/dspark.md section 2.7): the CPU's node and ggml's operations against plain
 // loops, and what both choose from.
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "check.h"
-#include "ops/cpu/shortlist.h"
+#include "ops/cpu/draft_vocab.h"
 #include "ops/markov.h"
 #include "run_graph.h"
 
@@ -33,32 +33,32 @@ std::vector<int32_t> listed(std::span<const float> row, size_t count) {
     return ids;
 }
 
-void check_shortlist(const std::vector<float>& row) {
+void check_draft_vocab(const std::vector<float>& row) {
     for (size_t count : {size_t(1), size_t(2), row.size() / 33 + 1, row.size() / 2 + 1, row.size()}) {
         if (count > row.size()) continue;
         std::vector<int32_t> found(count);
-        ds4::ops::cpu::shortlist(row, found);
+        ds4::ops::cpu::likeliest_tokens(row, found);
         CHECK(found == listed(row, count));
     }
 }
 
 struct Problem {
-    int64_t vocab, block, rank, shortlist;
+    int64_t vocab, block, rank, draft_vocab;
     std::vector<float> base, w1, w2;
     int32_t anchor = 3;
 
-    Problem(int64_t vocab, int64_t rank, int64_t shortlist, int64_t block = 5)
+    Problem(int64_t vocab, int64_t rank, int64_t draft_vocab, int64_t block = 5)
         : vocab(vocab),
           block(block),
           rank(rank),
-          shortlist(shortlist),
+          draft_vocab(draft_vocab),
           base(test::noise(vocab * block, 70)),
           w1(test::noise(rank * vocab, 71)),
           w2(test::noise(rank * vocab, 72, 0.3f)) {}
 
     std::span<const float> row(int64_t j) const { return std::span(base).subspan(j * vocab, vocab); }
 
-    std::vector<int32_t> candidates(int64_t j) const { return listed(row(j), shortlist ? shortlist : vocab); }
+    std::vector<int32_t> candidates(int64_t j) const { return listed(row(j), draft_vocab ? draft_vocab : vocab); }
 
     /// Logits of position j's candidates after `previous`.
     std::vector<float> logits(int64_t j, int32_t previous) const {
@@ -87,21 +87,21 @@ struct Found {
     std::vector<float> rows;
 };
 
-/// With two threads.
+/// Runs the chain with two threads.
 Found run(const Problem& p, bool own, ProposalDraw* draw = nullptr, ggml_type type = GGML_TYPE_F32) {
     Graph g;
-    g.b.own_kernels = own;
+    g.b.choice = ds4::kernels::KernelChoice::of_cpu(own);
     ggml_tensor *w1 = nullptr, *w2 = nullptr;
     if (p.rank) w1 = g.floats(p.w1, {p.rank, p.vocab}, type), w2 = g.floats(p.w2, {p.rank, p.vocab}, type);
     const auto chain = ds4::ops::markov_chain(
-        g.b, {g.floats(p.base, {p.vocab, p.block}), g.ints({p.anchor}, {1}), w1, w2, p.shortlist, draw});
+        g.b, {g.floats(p.base, {p.vocab, p.block}), g.ints({p.anchor}, {1}), w1, w2, p.draft_vocab, draw});
     std::vector<ggml_tensor*> outputs = chain.tokens;
     outputs.insert(outputs.end(), chain.q.begin(), chain.q.end());
     if (chain.ids) outputs.push_back(chain.ids);
     if (chain.rows) outputs.push_back(chain.rows);
     for (ggml_tensor* t : outputs) {
         for (ggml_tensor* whole = t; whole; whole = whole->view_src) ggml_set_output(whole);
-        g.b.now(t);
+        g.b.expanded(t);
     }
     g.compute({});
     Found found;
@@ -136,30 +136,30 @@ ProposalDraw drawing(ds4::Sampler& sampler, const Problem& p) {
 
 }  // namespace
 
-CASE(a_shortlist_has_the_greatest_of_a_sort) {
-    for (size_t size : {1, 2, 31, 32, 33, 1000, 5003}) check_shortlist(test::noise(size, 80));
+CASE(a_draft_vocab_has_the_greatest_of_a_sort) {
+    for (size_t size : {1, 2, 31, 32, 33, 1000, 5003}) check_draft_vocab(test::noise(size, 80));
 }
 
-CASE(of_equals_a_shortlist_has_the_first) {
+CASE(of_equals_a_draft_vocab_has_the_first) {
     std::vector<float> row = test::noise(3000, 81);
     for (float& x : row) x = std::round(2 * x);
-    check_shortlist(row);
-    check_shortlist(std::vector<float>(700, -1.5f));
-    check_shortlist(std::vector<float>(700, -kInfinity));
+    check_draft_vocab(row);
+    check_draft_vocab(std::vector<float>(700, -1.5f));
+    check_draft_vocab(std::vector<float>(700, -kInfinity));
 }
 
-CASE(a_shortlist_has_nan_among_the_least) {
+CASE(a_draft_vocab_has_nan_among_the_least) {
     std::vector<float> row = test::noise(2000, 82);
     for (size_t i = 0; i < row.size(); i += 3) row[i] = std::numeric_limits<float>::quiet_NaN();
     for (size_t i = 1; i < row.size(); i += 5) row[i] = -kInfinity;
-    check_shortlist(row);
-    check_shortlist(std::vector<float>(100, std::numeric_limits<float>::quiet_NaN()));
+    check_draft_vocab(row);
+    check_draft_vocab(std::vector<float>(100, std::numeric_limits<float>::quiet_NaN()));
 }
 
 CASE(a_chain_takes_the_likeliest_after_the_token_before) {
     for (int64_t rank : {0, 1, 37}) {
-        for (int64_t shortlist : {0, 1, 50, 299}) {
-            const Problem p(300, rank, shortlist);
+        for (int64_t draft_vocab : {0, 1, 50, 299}) {
+            const Problem p(300, rank, draft_vocab);
             for (bool own : {false, true}) {
                 const Found found = run(p, own);
                 CHECK(found.tokens == p.likeliest());

@@ -1,9 +1,9 @@
 // The device kernels of a draft's heads (launcher.h, MarkovHead), emulated: against double loops, and against the graph
 // of ggml's operations.
 
-#include "chance_reference.h"
 #include "check.h"
-#include "emulator/open.h"
+#include "emulator/open_launcher.h"
+#include "gumbel_reference.h"
 #include "ops/markov.h"
 #include "run_graph.h"
 
@@ -138,7 +138,7 @@ void check_position(const Problem& p, const Found& f, int j) {
     if (p.s.hidden) CHECK_CLOSE(f.confidences[j], p.confidence(j, before), 1e-4);
 }
 
-/// All dialects give the same bits, which are right.
+/// Checks that all dialects give the same bits, and that they agree with the reference.
 void verify(const Problem& p) {
     const Found f = run(p, Dialect::wave32);
     for (int j = 0; j < p.s.block; j++) check_position(p, f, j);
@@ -223,7 +223,7 @@ CASE(device_heads_agree_with_the_graph) {
     std::vector<int32_t> wanted;
     for (ggml_tensor* t : chain.tokens) {
         ggml_set_output(t);
-        g.b.now(t);
+        g.b.expanded(t);
     }
     g.compute({});
     for (ggml_tensor* t : chain.tokens) wanted.push_back(g.read_ints(t)[0]);

@@ -1,4 +1,4 @@
-// Router, experts and their weights, (31)-(35).
+// Router, experts and their weights, (M31)-(M35).
 
 #include <algorithm>
 #include <numeric>
@@ -75,16 +75,16 @@ struct Rig {
                 g.floats(shared_up, {hidden, width}),     g.floats(shared_down, {width, hidden})};
     }
 
-    /// (34) of one expert; -1 is the shared one.
+    /// (M34) of one expert; -1 is the shared one.
     std::vector<double> expert(int64_t e, const float* h, double clamp) const {
         const bool own = e >= 0;
-        std::vector<double> z = test::product(own ? gate : shared_gate, hidden, width, h, own ? e * width : 0);
-        const std::vector<double> u = test::product(own ? up : shared_up, hidden, width, h, own ? e * width : 0);
+        std::vector<double> z = test::matmul(own ? gate : shared_gate, hidden, width, h, own ? e * width : 0);
+        const std::vector<double> u = test::matmul(own ? up : shared_up, hidden, width, h, own ? e * width : 0);
         for (int64_t i = 0; i < width; i++) z[i] = swiglu(z[i], u[i], clamp);
-        return test::product(own ? down : shared_down, width, hidden, z.data(), own ? e * hidden : 0);
+        return test::matmul(own ? down : shared_down, width, hidden, z.data(), own ? e * hidden : 0);
     }
 
-    /// (33), (35) of one row.
+    /// (M33), (M35) of one row.
     std::vector<double> row(const float* h, const float* scores, const int32_t* chosen, int64_t used,
                             const Options& o) const {
         std::vector<double> y = expert(-1, h, o.clamp_shared);
@@ -160,7 +160,7 @@ void check_block(const std::vector<float>& bias, const std::vector<int32_t>& map
     std::vector<double> wanted;
     for (int64_t t = 0; t < n; t++) {
         std::vector<float> scores;
-        for (double x : test::product(router, Rig::hidden, 6, &h[t * Rig::hidden])) {
+        for (double x : test::matmul(router, Rig::hidden, 6, &h[t * Rig::hidden])) {
             scores.push_back(static_cast<float>(std::sqrt(std::log1p(std::exp(x)))));
         }
         const std::vector<int32_t> chosen = choose(tokens[t], scores);

@@ -1,4 +1,4 @@
-// Attention of a draft block: every row sees the same slots of the context ring, and the whole block (spec/dspark.md
+// Attention of a draft block: every row sees the same slots of the context ring, and the whole block (docs/dspark.md
 // section 2.5).
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct Problem {
 
     bool shows(int64_t slot) const { return (slot - start + capacity) % capacity < visible; }
 
-    /// What every row sees, in any order.
+    /// The keys that every row sees, in any order.
     std::vector<const float*> keys() const {
         std::vector<const float*> all;
         for (int64_t i = 0; i < visible; i++) all.push_back(&ring[(start + i) % capacity * size]);
@@ -88,7 +88,7 @@ struct Problem {
         return g.run(ds4::ops::noncausal_attention(g.b, in));
     }
 
-    /// Which rows of the output differ from `before` in any head.
+    /// The rows of the output that differ from `before` in any head.
     std::vector<bool> changed(const std::vector<float>& before) const {
         const std::vector<float> now = found();
         std::vector<bool> rows(n);

@@ -3,18 +3,18 @@
 #include <cstring>
 
 #include "check.h"
-#include "twin.h"
+#include "packed_weights.h"
 
 using ds4::ops::HcInput;
 using test::Graph;
-using test::Twin;
+using test::PackedWeights;
 
 namespace {
 
 constexpr int64_t kHidden = 200, kStreams = 4, kMix = 24, kRows = 5, kWidth = kHidden * kStreams;
 
 struct Rig {
-    Twin fn;
+    PackedWeights fn;
     std::vector<float> x = test::noise(kWidth * kRows, 2, 3), y = test::noise(kHidden * kRows, 3),
                        norm = test::noise(kHidden, 4), base = test::noise(kMix, 5);
 
@@ -23,7 +23,7 @@ struct Rig {
     /// h, pre, and the streams after the sub-layer, of rows [first, first + n).
     std::vector<std::vector<float>> run(bool own, int64_t first, int64_t n) const {
         Graph g;
-        g.b.own_kernels = own;
+        g.b.choice = ds4::kernels::KernelChoice::of_cpu(own);
         const auto rows = [&](const std::vector<float>& all, int64_t width) {
             return std::vector<float>(all.begin() + first * width, all.begin() + (first + n) * width);
         };
@@ -65,7 +65,7 @@ CASE(own_rms_norm_is_ggmls) {
         std::vector<std::vector<float>> found;
         for (bool own : {true, false}) {
             Graph g;
-            g.b.own_kernels = own;
+            g.b.choice = ds4::kernels::KernelChoice::of_cpu(own);
             ggml_tensor* w = weighted ? g.floats(weight, {70}) : nullptr;
             found.push_back(g.run(ds4::ops::rms_norm(g.b, g.floats(x, {70, 3, 5}), w, 1e-5f)));
         }

@@ -3,11 +3,11 @@
 #include <cstring>
 
 #include "check.h"
-#include "twin.h"
+#include "packed_weights.h"
 
 using ds4::ops::Routes;
 using test::Graph;
-using test::Twin;
+using test::PackedWeights;
 
 namespace {
 
@@ -15,7 +15,7 @@ constexpr int64_t kExperts = 7, kUsed = 3, kRows = 13;
 
 struct Rig {
     int64_t hidden, width;
-    Twin gate, up, down, shared_gate, shared_up, shared_down, router;
+    PackedWeights gate, up, down, shared_gate, shared_up, shared_down, router;
     std::vector<float> h, bias = test::noise(kExperts, 9, 0.2f);
 
     Rig(int64_t hidden, int64_t width, ggml_type routed, ggml_type shared)
@@ -30,14 +30,14 @@ struct Rig {
           router(hidden, kExperts, 1, true, GGML_TYPE_F32, 7, 0.3f),
           h(test::noise(hidden * kRows, 8)) {}
 
-    Routes routes(Graph& g, Twin::Form form, ggml_tensor* x) const {
-        g.b.own_kernels = form == Twin::Form::packed;
+    Routes routes(Graph& g, PackedWeights::Form form, ggml_tensor* x) const {
+        g.b.choice = ds4::kernels::KernelChoice::of_cpu(form == PackedWeights::Form::packed);
         ggml_tensor* scores = ds4::ops::router_scores(g.b, router.in(form), x);
         return ds4::ops::route(g.b, scores, {g.floats(bias, {kExperts}), nullptr, nullptr}, {kUsed, 1.5f, true});
     }
 
     /// The MoE of rows [first, first + n).
-    std::vector<float> run(Twin::Form form, int64_t first, int64_t n) const {
+    std::vector<float> run(PackedWeights::Form form, int64_t first, int64_t n) const {
         Graph g;
         const std::vector<float> rows(h.begin() + first * hidden, h.begin() + (first + n) * hidden);
         ggml_tensor* x = g.floats(rows, {hidden, n});
@@ -60,12 +60,13 @@ double apart(const std::vector<float>& found, const std::vector<float>& wanted) 
 /// its 8 bits; gate, up and down together lose about 1 %.
 void check_moe(int64_t hidden, int64_t width, ggml_type routed, ggml_type shared, double tolerance) {
     const Rig rig(hidden, width, routed, shared);
-    const std::vector<float> all = rig.run(Twin::Form::packed, 0, kRows), exact = rig.run(Twin::Form::exact, 0, kRows);
+    const std::vector<float> all = rig.run(PackedWeights::Form::packed, 0, kRows),
+                             exact = rig.run(PackedWeights::Form::exact, 0, kRows);
     CHECK_CLOSE(apart(all, exact), 0, tolerance);
-    CHECK(apart(all, exact) < 1.2 * apart(rig.run(Twin::Form::plain, 0, kRows), exact) + 1e-6);
+    CHECK(apart(all, exact) < 1.2 * apart(rig.run(PackedWeights::Form::plain, 0, kRows), exact) + 1e-6);
     for (int64_t n : {1, 2, 5}) {
         for (int64_t first = 0; first + n <= kRows; first += n) {
-            const std::vector<float> some = rig.run(Twin::Form::packed, first, n);
+            const std::vector<float> some = rig.run(PackedWeights::Form::packed, first, n);
             CHECK(!std::memcmp(some.data(), &all[first * hidden], some.size() * sizeof(float)));
         }
     }
@@ -92,8 +93,8 @@ CASE(moe_of_packed_weights_in_both_forms) {
 CASE(own_routes_are_ggmls) {
     const Rig rig(40, 24, GGML_TYPE_F32, GGML_TYPE_F32);
     Graph own, other;
-    const Routes found = rig.routes(own, Twin::Form::packed, own.floats(rig.h, {40, kRows})),
-                 wanted = rig.routes(other, Twin::Form::plain, other.floats(rig.h, {40, kRows}));
+    const Routes found = rig.routes(own, PackedWeights::Form::packed, own.floats(rig.h, {40, kRows})),
+                 wanted = rig.routes(other, PackedWeights::Form::plain, other.floats(rig.h, {40, kRows}));
     own.compute({found.experts, found.weights});
     other.compute({wanted.experts, wanted.weights});
     std::vector<std::vector<float>> weights(2, std::vector<float>(kExperts * kRows));
@@ -107,7 +108,7 @@ CASE(own_routes_are_ggmls) {
 
 CASE(of_experts_with_equal_scores_the_first_are_chosen) {
     Graph g;
-    g.b.own_kernels = true;
+    g.b.choice = ds4::kernels::KernelChoice::of_cpu(true);
     const std::vector<float> scores{1, 2, 1, 2, 1, 1}, none(6);
     const Routes r =
         ds4::ops::route(g.b, g.floats(scores, {6, 1}), {g.floats(none, {6}), nullptr, nullptr}, {4, 3, true});
@@ -118,7 +119,7 @@ CASE(of_experts_with_equal_scores_the_first_are_chosen) {
 
 CASE(own_routes_by_token_are_the_tables) {
     Graph g;
-    g.b.own_kernels = true;
+    g.b.choice = ds4::kernels::KernelChoice::of_cpu(true);
     const std::vector<float> scores{1, 2, 3, 4, 5, 6};
     const Routes r = ds4::ops::route(g.b, g.floats(scores, {3, 2}),
                                      {nullptr, g.ints({0, 1, 2, 0, 1, 2}, {2, 3}), g.ints({2, 1}, {2})}, {2, 1, false});

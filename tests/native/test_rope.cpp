@@ -1,4 +1,4 @@
-// RoPE, (11) and the frequencies of section 2.3.
+// RoPE: (M11), and the frequencies of docs/model.md section 2.3.
 
 #include <algorithm>
 #include <numbers>

@@ -51,7 +51,7 @@ CASE(ring_sizes) {
 CASE(state_tensors) {
     ds4::model::Hyperparameters hp = test::small_target();
     hp.layers = 3;
-    hp.ratios = {0, 4, 128};
+    hp.ratios = {0, ds4::model::kCsaRatio, ds4::model::kHcaRatio};
     constexpr int64_t context = 1000;
     ds4::state::State state(hp, context, GGML_TYPE_F16, ds4::state::same_buffer_type(test::cpu_buffers(), hp.layers));
     const auto& [plain, csa, hca] = std::tie(state.layers()[0], state.layers()[1], state.layers()[2]);
@@ -61,7 +61,8 @@ CASE(state_tensors) {
     CHECK(csa.indexer.score->ne[0] == 2 * hp.index_size && csa.indexer.rows->ne[0] == hp.index_size);
     CHECK(csa.compressor.rows->ne[1] >= context / 4 && hca.compressor.rows->ne[1] >= context / 128);
     CHECK(state.rings().size() == 9 && state.compressed().size() == 3);
-    for (const auto& [rows, ratio] : state.compressed()) CHECK(ratio == (rows == hca.compressor.rows ? 128 : 4));
+    for (const auto& [rows, ratio] : state.compressed())
+        CHECK(ratio == (rows == hca.compressor.rows ? ds4::model::kHcaRatio : ds4::model::kCsaRatio));
     for (ggml_tensor* t : state.rings()) {
         for (float v : test::contents(t)) CHECK(v == 0);
     }
@@ -77,19 +78,19 @@ CASE(shape_counts_the_blocks_that_end_inside) {
                 ends4 += t % 4 == 3;
                 ends128 += t % 128 == 127;
             }
-            CHECK(s.rows == rows && s.blocks4 == ends4 && s.blocks128 == ends128);
-            CHECK(s.length4 >= (position + rows) / 4 && s.length128 >= (position + rows) / 128);
+            CHECK(s.rows == rows && s.csa_blocks == ends4 && s.hca_blocks == ends128);
+            CHECK(s.csa_length >= (position + rows) / 4 && s.hca_length >= (position + rows) / 128);
         }
     }
 }
 
 CASE(shape_ignores_ratios_that_no_layer_has) {
     ds4::model::Hyperparameters hp = test::small_target();
-    hp.ratios = {0, 4};
+    hp.ratios = {0, ds4::model::kCsaRatio};
     const Shape csa = shape_of(hp, 0, 300, Logits::last);
-    CHECK(csa.blocks4 == 75 && csa.length4 >= 75 && csa.blocks128 == 0 && csa.length128 == 0);
+    CHECK(csa.csa_blocks == 75 && csa.csa_length >= 75 && csa.hca_blocks == 0 && csa.hca_length == 0);
     hp.ratios = {0, 0};
-    CHECK(shape_of(hp, 0, 300, Logits::last).length4 == 0);
+    CHECK(shape_of(hp, 0, 300, Logits::last).csa_length == 0);
 }
 
 CASE(chunks_shrink_with_length_but_never_to_nothing) {

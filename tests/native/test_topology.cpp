@@ -21,7 +21,7 @@ void two_nodes(MachineTree& tree) {
 
 const std::vector<int> kAll{0, 1, 2, 3, 4, 5, 6, 7};
 
-/// What the stand-ins were asked, and what they answer.
+/// The questions that the stand-ins were asked, and their answers.
 struct Asked {
     int mode = 0, sets = 0, binds = 0, last_mode = -1;
     long answer = 0;

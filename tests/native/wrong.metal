@@ -2,7 +2,7 @@
 
 #include <metal_stdlib>
 
-#include "metal/words.h"
+#include "metal/address_spaces.h"
 
 using namespace metal;
 

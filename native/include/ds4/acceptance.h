@@ -1,5 +1,5 @@
 #pragma once
-// Acceptance of proposals by rejection sampling: exact for any q that is known exactly (spec/dspark.md section 3).
+// Acceptance of proposals by rejection sampling: exact for any q that is known exactly (docs/dspark.md section 3).
 
 #include <cstdint>
 #include <span>

@@ -1,5 +1,5 @@
 #pragma once
-// The sampling policy: logits to a distribution to a token, in the order of spec/dspark.md section 3.3.
+// The sampling policy: logits to a distribution to a token, in the order of docs/dspark.md section 3.3.
 
 #include <array>
 #include <cstddef>

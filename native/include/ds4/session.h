@@ -122,6 +122,8 @@ class Session {
     AcceptResult accept(const DeviceAcceptOptions& options);
     /// Which implementation computes what a device may have kernels of ds4's for: "own (CUDA)", "ggml", "host", by op.
     std::map<std::string, std::string> ops() const;
+    /// The implementation of each op on the device of the head and the drafter, a line each: "attention: own (avx2)".
+    std::string kernel_choice() const;
     /// Puts the first `rows` of the verified rows into the state; the others are dropped. Any other call that changes
     /// the state drops them all. Throws RequestError when fewer rows were verified.
     void commit(int64_t rows);

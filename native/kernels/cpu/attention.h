@@ -1,4 +1,4 @@
-// Attention of one query over keys that are values, too; included like product.h. Hidden keys are not handed in at all,
+// Attention of one query over keys that are values, too; included like matmul.h. Hidden keys are not handed in at all,
 // so that a query's bits do not depend on what lies between those that it sees.
 
 /// Turns logits into weights, in place; the sink takes its share and gives nothing.

@@ -1,4 +1,4 @@
-// Values of the codebook formats, expanded to bytes; included like product.h. The codebooks are the format's own
+// Values of the codebook formats, expanded to bytes; included like matmul.h. The codebooks are the format's own
 // and come with ggml.
 
 constexpr int kParts = kTile / kLanes;

@@ -1,4 +1,4 @@
-// How each format's tiles are read; included by product.h, in the namespace of a processor.
+// How each format's tiles are read; included by matmul.h, in the namespace of a processor.
 //
 // A reader serves up to eight blocks of 32 columns: `weights<g>(sub, part)` is group g of block `sub` for the lanes of
 // `part`, with `offset` added to every value; `scale(sub, half, part)` belongs to the 16 columns of a half where
@@ -16,7 +16,7 @@ inline Bytes quarter_bytes(const uint8_t (*q)[kGroupBytes], int part) {
     return bit_and(shift_right<2 * (g % 4)>(four), bytes_of(3));
 }
 
-/// What formats without an offset, minima and signs have.
+/// The defaults of a reader: no offset, no minima and no signs.
 template <class T, int block_columns, int greatest_value>
 struct Reader {
     using Tile = T;

@@ -1,4 +1,4 @@
-// Scores of compressed keys for the indexer's choice (30); included like product.h. Lanes are heads, so that a key's
+// Scores of compressed keys for the indexer's choice (M30); included like matmul.h. Lanes are heads, so that a key's
 // sums need no adding up across a vector.
 
 /// A key as floats.

@@ -1,5 +1,5 @@
 #pragma once
-// Products of packed weights with one to many rows, on the CPU.
+// The CPU's kernels: matrix products of packed weights with one to many rows, and the ops beside them.
 //
 // A product reads each weight once for all rows, and computes every output by itself, in one order: its bits depend on
 // its row and its weights alone, not on how many rows are computed with it, where it stands among them, or on threads.
@@ -33,7 +33,8 @@ struct Rows {
     const int32_t* index = nullptr;
 };
 
-/// Where products go, likewise. With a scale for each row, so many times the product is added to what is there.
+/// Rows of outputs, addressed as in Rows. With a scale for each row, so many times the product is added to what is
+/// there.
 struct Outputs {
     float* data;
     int64_t stride;  // floats
@@ -73,7 +74,7 @@ struct Kernels {
     /// Quantises a row of `columns` (a multiple of 32) floats to quantised_bytes(columns) bytes.
     void (*quantise)(const float* row, int64_t columns, void* out);
     /// Outputs of the tiles [first, last).
-    void (*product)(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out);
+    void (*matmul)(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out);
     /// Heads [first, last).
     void (*attend)(const AttentionQuery& query, int64_t first, int64_t last);
     /// Scores of the keys [first, last): the sum over heads of weight * max(dot, 0); out [keys].

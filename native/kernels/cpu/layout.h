@@ -30,7 +30,7 @@ struct TileMxfp4 {
     uint8_t q[kGroups / 2][kGroupBytes];
 };
 
-/// Eight blocks of 32 columns, each with a scale and a minimum.
+/// A tile of 256 columns: eight blocks of 32, each with a scale and a minimum.
 struct TileQ4_K {
     uint16_t d[16], dmin[16];
     uint8_t scale[8][16], min[8][16];
@@ -60,7 +60,7 @@ struct TileQ2_K {
     uint8_t q[8][2][kGroupBytes];
 };
 
-/// Of each row: four entries of a codebook of eight values, and 4 x 7 sign bits under a scale of 4 bits.
+/// IQ2_XXS: each row has four entries of a codebook of eight values, and 4 x 7 sign bits under a scale of 4 bits.
 struct TileIq2Xxs {
     uint16_t d[16];
     struct {
@@ -69,7 +69,7 @@ struct TileIq2Xxs {
     } sub[8];
 };
 
-/// Likewise, with eight entries of four values.
+/// IQ3_XXS: as TileIq2Xxs, with eight entries of four values.
 struct TileIq3Xxs {
     uint16_t d[16];
     struct {

@@ -21,7 +21,7 @@ struct PackedTensor {
     }
 };
 
-/// What a tensor's `extra` says, or null for one that lies as ggml has it.
+/// The shape of a packed tensor, from its `extra`; null for a tensor in ggml's own layout.
 inline const PackedTensor* packed_of(const ggml_tensor* tensor) {
     return static_cast<const PackedTensor*>(tensor->extra);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// From ggml's rows to tiles (layout.h).
+// Packing: ggml's rows are interleaved to tiles (layout.h).
 
 #include <optional>
 

@@ -1,4 +1,4 @@
-// Quantising of rows; included like product.h. Plain loops: the compiler makes vectors of them.
+// Quantising of rows; included like matmul.h. Plain loops: the compiler makes vectors of them.
 
 /// The nearest whole number (ties to even) of |x| < 2^22: adding this leaves no bits for a fraction.
 inline int32_t nearest(float x) {

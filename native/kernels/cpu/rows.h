@@ -1,6 +1,7 @@
-// Steps on rows of floats between the products; included like product.h.
+// Steps on rows of floats between the products; included like matmul.h.
 
-/// Nearly e^x for x <= 0 (7 digits), in operations that the compiler makes vectors of. Below -87 it stays at e^-87.
+/// Approximates e^x for x <= 0 (7 digits), in operations that the compiler makes vectors of. Below -87 it stays at
+/// e^-87.
 inline float exponential(float x) {
     x = x < -87.0F ? -87.0F : x;
     const int32_t power = nearest(x * 1.44269504F);

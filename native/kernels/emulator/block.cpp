@@ -6,7 +6,7 @@
 namespace ds4::emulator {
 namespace {
 
-/// Of this thread: sessions in several threads may have kernels run at once.
+/// The block that this thread runs: sessions in several threads may have kernels run at once.
 thread_local Block* running = nullptr;
 
 /// The last part of a path, and the line.

@@ -43,7 +43,7 @@ class Block {
     Memory& memory() const { return memory_; }
     int index() const { return index_; }
     int thread() const { return thread_; }
-    /// What the running thread touches now.
+    /// The access of the running thread.
     Touch touch() const { return {number_, static_cast<uint32_t>(all_.held), index_, thread_}; }
 
     /// Waits for all threads of the block at the same place.

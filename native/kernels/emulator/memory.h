@@ -50,7 +50,7 @@ class Region {
         std::memset(&written_[offset], 1, size);
         note_write(offset, size);
     }
-    /// Of an operation that others cannot come between.
+    /// Checks and records an atomic operation.
     void check_atomic(int64_t offset, size_t size) const {
         check_inside(offset, size, "changes");
         if (kind_ == Kind::input) read_only(offset, size);

@@ -2,13 +2,13 @@
 #include "emulator/metal_launcher.h"
 
 #include "emulator/device.h"
-#include "gpu/work.h"
+#include "gpu/limits.h"
 // Words of Metal's are macros from here on.
 #include <metal_stdlib>
 
+#include "metal/address_spaces.h"
 #include "metal/arguments.h"
-#include "metal/words.h"
-#include "metal/work.h"
+#include "metal/make_arguments.h"
 
 // Each file is a library of its own on the device, so names may be the same in two.
 namespace attention {
@@ -21,8 +21,8 @@ namespace acceptance {
 #include "metal/acceptance.metal"
 }
 
-static_assert(sizeof(markov::Candidate) == ds4::kernels::metal_work::kCandidateBytes);
-static_assert(sizeof(acceptance::Pick) == ds4::kernels::metal_work::kPickBytes);
+static_assert(sizeof(markov::Candidate) == ds4::kernels::metal_arguments::kCandidateBytes);
+static_assert(sizeof(acceptance::Pick) == ds4::kernels::metal_arguments::kPickBytes);
 
 namespace ds4::emulator {
 namespace {
@@ -55,7 +55,7 @@ class MetalLauncher final : public kernels::Launcher {
         kernels::require_markov_head(w);
         Memory memory;
         describe(memory, w);
-        MarkovArguments a = kernels::metal_work::markov_arguments(w);
+        MarkovArguments a = kernels::metal_arguments::markov_arguments(w);
         std::vector<markov::Candidate> left(static_cast<size_t>(a.pieces) * a.block);
         memory.scratch("left", left.data(), left.size());
         for (; a.position < a.block; a.position++) {
@@ -71,7 +71,7 @@ class MetalLauncher final : public kernels::Launcher {
         kernels::require_acceptance(w);
         Memory memory;
         describe(memory, w);
-        const AcceptanceArguments a = kernels::metal_work::acceptance_arguments(w);
+        const AcceptanceArguments a = kernels::metal_arguments::acceptance_arguments(w);
         std::vector<acceptance::Candidate> left(static_cast<size_t>(a.rows) * a.pieces);
         std::vector<acceptance::Pick> picks(a.pieces);
         memory.scratch("left", left.data(), left.size());
@@ -102,7 +102,7 @@ class MetalLauncher final : public kernels::Launcher {
                       thread_index(), group_index());
         };
         const void* output = w.output.data;
-        const bool fours = kernels::metal_work::in_fours(w.output);
+        const bool fours = kernels::metal_arguments::in_fours(w.output);
         switch (w.output.type) {
             case kernels::Element::f32:
                 if (fours) return with(static_cast<const metal::float4*>(output), markov::markov_position_f32x4);

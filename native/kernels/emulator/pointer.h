@@ -10,7 +10,7 @@
 
 namespace ds4::emulator {
 
-/// What an element of an array that may be written is to the kernel.
+/// A reference to an element of an array that the kernel may write.
 template <typename T>
 class Element {
    public:
@@ -46,7 +46,7 @@ class Pointer {
     Pointer(std::nullptr_t = nullptr) {}
     Pointer(T* at) : at_(at) {}
     Pointer(Region& region) : at_(reinterpret_cast<T*>(region.base())), region_(&region) {}
-    /// To const, as for T*.
+    /// Converts to a pointer to const, as T* does.
     template <typename U>
         requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
     Pointer(const Pointer<U>& other) : at_(other.at_), region_(other.region_) {}

@@ -68,7 +68,7 @@ T atomic_add(Global<T> p, int64_t i, std::type_identity_t<T> x) {
     return before;
 }
 
-/// Four neighbours in memory, read at once: their address must be a multiple of their size.
+/// Four neighbours of an array, read at once: their address must be a multiple of their size.
 template <typename T>
 struct Four {
     std::remove_const_t<T> x[4];

@@ -9,7 +9,7 @@
 
 namespace ds4::emulator {
 
-/// What every lane of the wave brought.
+/// The value that each lane of the wave contributed.
 template <typename T>
 struct Lanes {
     const uint64_t* bits;

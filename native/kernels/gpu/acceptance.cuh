@@ -1,32 +1,32 @@
 #pragma once
-// Judging proposals (launcher.h, DeviceAcceptance) in three launches: every row's softmax, the draw over the one row
-// that is needed, and the verdict. At temperature 0 the first and the last are all.
+// Acceptance of proposals (launcher.h, DeviceAcceptance) in three launches: every row's softmax, the draw over the one
+// row that is needed, and the verdict. At temperature 0 the first and the last are all.
 //
-// The output follows the target. With q the distribution of proposal x, it stands with probability min(1, p(x) / q(x)),
-// so that token v comes to stand with probability min(p(v), q(v)). Else, which has probability
-// 1 - sum min(p, q) = sum max(p - q, 0), the token is drawn from max(p - q, 0) over that sum: v comes out with
-// probability max(p(v) - q(v), 0). Both together are p(v). Row after row, the same holds for what follows; after the
-// last the token is drawn from p. A proposal without q is one of probability 1.
+// The output follows the target. With q the distribution of proposal x, it is accepted with probability min(1, p(x) /
+// q(x)), so that token v is proposed and accepted with probability min(p(v), q(v)). Else, which has probability 1 - sum
+// min(p, q) = sum max(p - q, 0), the token is drawn from max(p - q, 0) over that sum: v comes out with probability
+// max(p(v) - q(v), 0). Both together are p(v). Row after row, the same holds for what follows; after the last the token
+// is drawn from p. A proposal without q is one of probability 1.
 //
-// All draws are independent: Markov draws, judgements, and the token have numbers of their own (Drawn), within them
+// All draws are independent: Markov draws, acceptance, and the token have numbers of their own (Drawn), within them
 // each row has, and the key is a new one every cycle.
 
-#include "gpu/chances.cuh"
-#include "gpu/work.h"
+#include "gpu/gumbel_noise.cuh"
+#include "gpu/limits.h"
 
 namespace ds4::kernels::DS4_PLATFORM {
 
 /// Tokens of a row that a block looks at.
 constexpr int kRowPiece = 8 * simt::kThreads;
 
-/// Most rows that are needed.
+/// The most rows that the kernels need: p of k + 1 rows and q of k.
 constexpr int kMostRows = 2 * kMostProposals + 1;
 
 struct AcceptanceArguments {
     simt::Global<const float> p;            // [vocab, k + 1]
     simt::Global<const float> q;            // [vocab, k], or null: point masses
     simt::Global<const int32_t> proposals;  // [k]
-    simt::ChanceKey key;
+    simt::NoiseKey key;
     float scale;  // 1 / temperature; 1 where nothing is drawn
     int draws, vocab, k;
     int rows, pieces;                    // rows that are needed, and pieces of each
@@ -52,46 +52,46 @@ void acceptance_sums(AcceptanceArguments a) {
     if (simt::thread() == 0) a.left[simt::block()] = c;
 }
 
-/// What all threads of a block know of the rows: their candidates, and what becomes of each row's proposal.
-struct Judgement {
+/// The rows' candidates and the outcomes of their proposals, shared by all threads of a block.
+struct Acceptance {
     simt::Shared<simt::Candidate> rows;  // [kMostRows]
-    simt::Shared<int32_t> fates;         // [kMostProposals + 1]
-    int stand = 0;                       // how many proposals stand
+    simt::Shared<int32_t> outcomes;      // [kMostProposals + 1]
+    int accepted = 0;                    // how many proposals are accepted
 };
 
-DS4_DEVICE float log_p(const AcceptanceArguments& a, const Judgement& j, int row, int token) {
+DS4_DEVICE float log_p(const AcceptanceArguments& a, const Acceptance& j, int row, int token) {
     const simt::Candidate all = j.rows[row];
     return simt::log_probability(simt::row_sum(all), a.p[static_cast<int64_t>(row) * a.vocab + token], a.scale);
 }
 
-DS4_DEVICE float log_q(const AcceptanceArguments& a, const Judgement& j, int row, int token) {
+DS4_DEVICE float log_q(const AcceptanceArguments& a, const Acceptance& j, int row, int token) {
     if (row == a.k) return -simt::kInfinity;  // nothing to take off
     if (!a.q) return token == a.proposals[row] ? 0.0f : -simt::kInfinity;
     const simt::Candidate all = j.rows[a.k + 1 + row];
     return simt::log_probability(simt::row_sum(all), a.q[static_cast<int64_t>(row) * a.vocab + token], a.scale);
 }
 
-/// What becomes of the proposal that row `row` judges. A row that is no distribution judges none, and the one after the
-/// last proposal has none to judge.
-enum Fate { kStays, kFalls, kDamaged };
+/// The outcome for the proposal of row `row`. A row that is no distribution accepts none, and the one after the
+/// last proposal has none to accept.
+enum Outcome { kAccepted, kRejected, kDamaged };
 
-DS4_DEVICE Fate fate(const AcceptanceArguments& a, const Judgement& j, int row) {
+DS4_DEVICE Outcome outcome(const AcceptanceArguments& a, const Acceptance& j, int row) {
     const simt::Candidate p = j.rows[row];
     if (!simt::is_distribution(simt::row_sum(p))) return kDamaged;
-    if (row == a.k) return kFalls;
+    if (row == a.k) return kRejected;
     const int32_t token = a.proposals[row];
-    if (!a.draws) return p.token == token ? kStays : kFalls;
+    if (!a.draws) return p.token == token ? kAccepted : kRejected;
     if (a.q) {
         const simt::Candidate q = j.rows[a.k + 1 + row];
         if (!simt::is_distribution(simt::row_sum(q))) return kDamaged;
     }
-    const float chance = simt::exponential(a.key, simt::kStands, row, 0);
-    return simt::stands(log_p(a, j, row, token), log_q(a, j, row, token), chance) ? kStays : kFalls;
+    const float chance = simt::exponential(a.key, simt::kAcceptance, row, 0);
+    return simt::accepted(log_p(a, j, row, token), log_q(a, j, row, token), chance) ? kAccepted : kRejected;
 }
 
-/// Every row's pieces as one candidate, each part of the block a row at a time; then all fates at once.
+/// Every row's pieces as one candidate, each part of the block a row at a time; then all outcomes at once.
 template <int kWave>
-DS4_DEVICE void judge(const AcceptanceArguments& a, Judgement& j) {
+DS4_DEVICE void accept(const AcceptanceArguments& a, Acceptance& j) {
     const int lane = simt::thread() % simt::kPart;
     for (int first = 0; first < a.rows; first += simt::kParts) {
         const int row = first + simt::thread() / simt::kPart;
@@ -104,40 +104,41 @@ DS4_DEVICE void judge(const AcceptanceArguments& a, Judgement& j) {
         if (lane == 0 && row < a.rows) j.rows[row] = c;
     }
     simt::barrier();
-    if (simt::thread() <= a.k) j.fates[simt::thread()] = fate(a, j, simt::thread());
+    if (simt::thread() <= a.k) j.outcomes[simt::thread()] = outcome(a, j, simt::thread());
     simt::barrier();
-    while (j.fates[j.stand] == kStays) j.stand++;
+    while (j.outcomes[j.accepted] == kAccepted) j.accepted++;
 }
 
-/// Block b: piece b of the row after the proposals that stand. Every block judges by itself, to the same end.
+/// Block b: piece b of the row after the accepted proposals. Every block decides by itself, with the same result.
 template <int kWave>
 DS4_KERNEL(simt::kThreads)
 void acceptance_draw(AcceptanceArguments a) {
     DS4_SHARED(simt::Candidate, rows, kMostRows);
-    DS4_SHARED(int32_t, fates, kMostProposals + 1);
+    DS4_SHARED(int32_t, outcomes, kMostProposals + 1);
     DS4_SHARED(simt::Pick, parts, simt::kParts);
-    Judgement j{rows, fates};
-    judge<kWave>(a, j);
+    Acceptance j{rows, outcomes};
+    accept<kWave>(a, j);
     simt::Pick found = simt::no_pick();
     for (int i = 0; i < kRowPiece; i += simt::kThreads) {
         const int token = simt::block() * kRowPiece + i + simt::thread();
         if (token >= a.vocab) continue;
-        const float noise = simt::gumbel(a.key, simt::kToken, j.stand, token);
-        found = simt::merged(found, simt::pick(log_p(a, j, j.stand, token), log_q(a, j, j.stand, token), noise, token));
+        const float noise = simt::gumbel(a.key, simt::kToken, j.accepted, token);
+        found = simt::merged(found,
+                             simt::pick(log_p(a, j, j.accepted, token), log_q(a, j, j.accepted, token), noise, token));
     }
     found = simt::over_block<kWave>(found, parts, simt::MergePicks{});
     if (simt::thread() == 0) a.picks[simt::block()] = found;
 }
 
-/// One block. A damaged row is followed by no token: -1.
+/// Writes the verdict, in one block. A damaged row is followed by no token: -1.
 template <int kWave>
 DS4_KERNEL(simt::kThreads)
 void acceptance_verdict(AcceptanceArguments a) {
     DS4_SHARED(simt::Candidate, rows, kMostRows);
-    DS4_SHARED(int32_t, fates, kMostProposals + 1);
+    DS4_SHARED(int32_t, outcomes, kMostProposals + 1);
     DS4_SHARED(simt::Pick, parts, simt::kParts);
-    Judgement j{rows, fates};
-    judge<kWave>(a, j);
+    Acceptance j{rows, outcomes};
+    accept<kWave>(a, j);
     simt::Pick found = simt::no_pick();
     for (int i = simt::thread(); a.draws && i < a.pieces; i += simt::kThreads) {
         const simt::Pick piece = a.picks[i];
@@ -145,18 +146,18 @@ void acceptance_verdict(AcceptanceArguments a) {
     }
     found = simt::over_block<kWave>(found, parts, simt::MergePicks{});
     if (simt::thread() > 0) return;
-    const simt::Candidate last = rows[j.stand];
-    a.verdict[0] = j.stand;
-    a.verdict[1] = fates[j.stand] == kDamaged ? -1 : a.draws ? simt::picked(found) : last.token;
+    const simt::Candidate last = rows[j.accepted];
+    a.verdict[0] = j.accepted;
+    a.verdict[1] = outcomes[j.accepted] == kDamaged ? -1 : a.draws ? simt::picked(found) : last.token;
 }
 
-/// All but the memory between launches.
+/// Makes all arguments but the memory between launches.
 inline AcceptanceArguments acceptance_arguments(const DeviceAcceptance& w) {
     AcceptanceArguments a{};
     a.p = w.p;
     a.q = w.q;
     a.proposals = w.proposals;
-    a.key = simt::chance_key(w.key);
+    a.key = simt::noise_key(w.key);
     a.draws = w.temperature > 0;
     a.scale = a.draws ? 1 / w.temperature : 1;
     a.vocab = w.vocab;

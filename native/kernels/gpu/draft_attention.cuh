@@ -6,8 +6,8 @@
 // The softmax goes along with its maximum: what has been summed is scaled down when a greater logit comes. It starts
 // with the sink, whose logit is in the denominator and whose value is 0, so that a row that sees no key gives 0.
 
+#include "gpu/limits.h"
 #include "gpu/simt.h"
-#include "gpu/work.h"
 
 namespace ds4::kernels::DS4_PLATFORM {
 
@@ -59,7 +59,7 @@ DS4_DEVICE void bring_keys(const DraftAttentionArguments<Ring>& a, simt::Shared<
     }
 }
 
-/// What the mask adds to the logit of key k for this query; -inf past the last key.
+/// Returns what the mask adds to the logit of key k for this query; -inf past the last key.
 template <typename Ring>
 DS4_DEVICE float masked(const DraftAttentionArguments<Ring>& a, int query, int k) {
     const int keys = a.capacity + a.n;

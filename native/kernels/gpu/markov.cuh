@@ -6,9 +6,9 @@
 // two or four of them, side by side. Each block leaves one candidate of its kThreads tokens; all sums have a fixed
 // order.
 
-#include "gpu/chances.cuh"
+#include "gpu/gumbel_noise.cuh"
+#include "gpu/limits.h"
 #include "gpu/weights.cuh"
-#include "gpu/work.h"
 
 namespace ds4::kernels::DS4_PLATFORM {
 
@@ -19,7 +19,7 @@ struct MarkovArguments {
     simt::Global<const float> hidden;    // [hidden_size, block]
     simt::AnyMatrix confidence;          // [hidden_size (+ rank), 1]
     simt::Global<const float> bias;      // [1], or null
-    simt::ChanceKey key;
+    simt::NoiseKey key;
     float scale;  // 1 / temperature; 1 where nothing is drawn
     int draws, vocab, block, hidden_size, position;
     int pieces;                          // blocks of a position's launch, one for kThreads tokens
@@ -49,8 +49,8 @@ DS4_DEVICE int32_t settled(const MarkovArguments& a, int position, simt::Shared<
     return token;
 }
 
-/// What W2 adds to the logits of kThreads tokens from `first` on, after `token`, into `biases`. A few rows are under
-/// way at once.
+/// Writes what W2 adds to the logits of kThreads tokens from `first` on, after `token`, into `biases`. A few rows are
+/// under way at once.
 template <int kWave, typename Reader>
 DS4_DEVICE void bias(const MarkovStep<typename Reader::Weight>& a, int32_t token, int first,
                      simt::Shared<float> biases) {
@@ -138,7 +138,7 @@ void markov_end(MarkovArguments a) {
     if (simt::thread() == 0) a.confidences[simt::block()] = found;
 }
 
-/// All but the position and the memory between launches.
+/// Makes all arguments but the position and the memory between launches.
 inline MarkovArguments markov_arguments(const MarkovHead& w) {
     MarkovArguments a{};
     a.base = w.base;
@@ -147,7 +147,7 @@ inline MarkovArguments markov_arguments(const MarkovHead& w) {
     a.hidden = w.hidden;
     a.confidence = simt::any_matrix(w.confidence);
     a.bias = w.confidence_bias;
-    a.key = simt::chance_key(w.key);
+    a.key = simt::noise_key(w.key);
     a.draws = w.temperature > 0;
     a.scale = a.draws ? 1 / w.temperature : 1;
     a.vocab = w.vocab;

@@ -114,7 +114,7 @@ DS4_DEVICE float wave_max(float x) {
     return x;
 }
 
-/// Four neighbours in memory, read at once: their address must be a multiple of their size.
+/// Four neighbours of an array, read at once: their address must be a multiple of their size.
 template <typename T>
 struct alignas(4 * sizeof(T)) Four {
     T x[4];

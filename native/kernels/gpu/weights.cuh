@@ -24,7 +24,7 @@ enum : int {  // Element's values
     kBf16 = static_cast<int>(Element::bf16)
 };
 
-/// One without data has no columns.
+/// A matrix without data has no columns.
 inline AnyMatrix any_matrix(const DeviceMatrix& m) {
     return {static_cast<const uint16_t*>(m.data), static_cast<int>(m.type), m.data ? m.columns : 0};
 }

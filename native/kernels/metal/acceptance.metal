@@ -1,13 +1,14 @@
-// Judging proposals (launcher.h, DeviceAcceptance); as gpu/acceptance.cuh, which says how it goes and why it is exact.
+// Acceptance of proposals (launcher.h, DeviceAcceptance); as gpu/acceptance.cuh, which says how it goes and why it is
+// exact.
 
 #include <metal_stdlib>
 
+#include "metal/address_spaces.h"
 #include "metal/arguments.h"
-#include "metal/words.h"
 
 using namespace metal;
 
-#include "metal/draws.h"
+#include "metal/gumbel_threadgroup.h"
 
 /// Tokens of a row that a threadgroup looks at; most rows that are needed.
 constant constexpr int kRowPiece = 8 * kThreads, kMostProposals = 16, kMostRows = 2 * kMostProposals + 1;
@@ -37,21 +38,21 @@ kernel void acceptance_sums(DS4_GLOBAL(const float) p [[buffer(0)]], DS4_GLOBAL(
     if (index == 0) left[group] = c;
 }
 
-/// What is judged, and what all threads know of it.
-struct Judgement {
+/// The logits and proposals, and what all threads of a threadgroup know of them.
+struct Acceptance {
     DS4_GLOBAL(const float) p;
     DS4_GLOBAL(const float) q;
     DS4_GLOBAL(const int) proposals;
     DS4_THREADGROUP(Candidate) rows;  // [kMostRows]
-    DS4_THREADGROUP(int) fates;       // [kMostProposals + 1]
+    DS4_THREADGROUP(int) outcomes;    // [kMostProposals + 1]
 };
 
-inline float log_p(Judgement j, constant AcceptanceArguments& a, int row, int token) {
+inline float log_p(Acceptance j, constant AcceptanceArguments& a, int row, int token) {
     const Candidate all = j.rows[row];
     return log_probability(row_sum(all), j.p[row * a.vocab + token], a.scale);
 }
 
-inline float log_q(Judgement j, constant AcceptanceArguments& a, int row, int token) {
+inline float log_q(Acceptance j, constant AcceptanceArguments& a, int row, int token) {
     if (row == a.k) return -kInfinity;  // nothing to take off
     if (!a.has_q) {
         const int proposal = j.proposals[row];
@@ -61,25 +62,25 @@ inline float log_q(Judgement j, constant AcceptanceArguments& a, int row, int to
     return log_probability(row_sum(all), j.q[row * a.vocab + token], a.scale);
 }
 
-enum Fate { kStays, kFalls, kDamaged };
+enum Outcome { kAccepted, kRejected, kDamaged };
 
-inline Fate fate(Judgement j, constant AcceptanceArguments& a, int row) {
+inline Outcome outcome(Acceptance j, constant AcceptanceArguments& a, int row) {
     const Candidate p = j.rows[row];
     if (!is_distribution(row_sum(p))) return kDamaged;
-    if (row == a.k) return kFalls;
+    if (row == a.k) return kRejected;
     const int token = j.proposals[row];
-    if (!a.draws) return p.token == token ? kStays : kFalls;
+    if (!a.draws) return p.token == token ? kAccepted : kRejected;
     if (a.has_q) {
         const Candidate q = j.rows[a.k + 1 + row];
         if (!is_distribution(row_sum(q))) return kDamaged;
     }
-    const float chance = exponential(chance_key(a.key), kStands, row, 0);
-    return stands(log_p(j, a, row, token), log_q(j, a, row, token), chance) ? kStays : kFalls;
+    const float chance = exponential(noise_key(a.key), kAcceptance, row, 0);
+    return accepted(log_p(j, a, row, token), log_q(j, a, row, token), chance) ? kAccepted : kRejected;
 }
 
-/// Every row's pieces as one candidate, each simdgroup a row at a time; then all fates at once. Returns how many
-/// proposals stand.
-inline int judge(Judgement j, DS4_GLOBAL(const Candidate) left, constant AcceptanceArguments& a, int index) {
+/// Every row's pieces as one candidate, each simdgroup a row at a time; then all outcomes at once. Returns how many
+/// proposals are accepted.
+inline int accept(Acceptance j, DS4_GLOBAL(const Candidate) left, constant AcceptanceArguments& a, int index) {
     const int lane = index % kPart;
     const MergeCandidates merge = {a.scale};
     for (int first = 0; first < a.rows; first += kParts) {
@@ -93,14 +94,14 @@ inline int judge(Judgement j, DS4_GLOBAL(const Candidate) left, constant Accepta
         if (lane == 0 && row < a.rows) j.rows[row] = c;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (index <= a.k) j.fates[index] = fate(j, a, index);
+    if (index <= a.k) j.outcomes[index] = outcome(j, a, index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    int stand = 0;
-    while (j.fates[stand] == kStays) stand++;
-    return stand;
+    int accepted = 0;
+    while (j.outcomes[accepted] == kAccepted) accepted++;
+    return accepted;
 }
 
-/// Threadgroup g: piece g of the row after the proposals that stand. Each judges by itself, to the same end.
+/// Threadgroup g: piece g of the row after the accepted proposals. Each decides by itself, with the same result.
 kernel void acceptance_draw(DS4_GLOBAL(const float) p [[buffer(0)]], DS4_GLOBAL(const float) q [[buffer(1)]],
                             DS4_GLOBAL(const int) proposals [[buffer(2)]],
                             DS4_GLOBAL(const Candidate) left [[buffer(3)]], DS4_GLOBAL(Pick) picks [[buffer(4)]],
@@ -108,23 +109,23 @@ kernel void acceptance_draw(DS4_GLOBAL(const float) p [[buffer(0)]], DS4_GLOBAL(
                             uint thread_index [[thread_index_in_threadgroup]],
                             uint group [[threadgroup_position_in_grid]]) {
     DS4_SHARED(Candidate, rows, kMostRows);
-    DS4_SHARED(int, fates, kMostProposals + 1);
+    DS4_SHARED(int, outcomes, kMostProposals + 1);
     DS4_SHARED(Pick, parts, kParts);
     const int index = int(thread_index);
-    const Judgement j = {p, q, proposals, rows, fates};
-    const int stand = judge(j, left, a, index);
+    const Acceptance j = {p, q, proposals, rows, outcomes};
+    const int accepted = accept(j, left, a, index);
     Pick found = no_pick();
     for (int i = 0; i < kRowPiece; i += kThreads) {
         const int token = int(group) * kRowPiece + i + index;
         if (token >= a.vocab) continue;
-        const float noise = gumbel(chance_key(a.key), kToken, stand, token);
-        found = merged(found, pick(log_p(j, a, stand, token), log_q(j, a, stand, token), noise, token));
+        const float noise = gumbel(noise_key(a.key), kToken, accepted, token);
+        found = merged(found, pick(log_p(j, a, accepted, token), log_q(j, a, accepted, token), noise, token));
     }
     found = over_block(found, parts, index, MergePicks());
     if (index == 0) picks[group] = found;
 }
 
-/// One threadgroup. A damaged row is followed by no token: -1.
+/// Writes the verdict, in one threadgroup. A damaged row is followed by no token: -1.
 kernel void acceptance_verdict(DS4_GLOBAL(const float) p [[buffer(0)]], DS4_GLOBAL(const float) q [[buffer(1)]],
                                DS4_GLOBAL(const int) proposals [[buffer(2)]],
                                DS4_GLOBAL(const Candidate) left [[buffer(3)]],
@@ -132,11 +133,11 @@ kernel void acceptance_verdict(DS4_GLOBAL(const float) p [[buffer(0)]], DS4_GLOB
                                constant AcceptanceArguments& a [[buffer(6)]],
                                uint thread_index [[thread_index_in_threadgroup]]) {
     DS4_SHARED(Candidate, rows, kMostRows);
-    DS4_SHARED(int, fates, kMostProposals + 1);
+    DS4_SHARED(int, outcomes, kMostProposals + 1);
     DS4_SHARED(Pick, parts, kParts);
     const int index = int(thread_index);
-    const Judgement j = {p, q, proposals, rows, fates};
-    const int stand = judge(j, left, a, index);
+    const Acceptance j = {p, q, proposals, rows, outcomes};
+    const int accepted = accept(j, left, a, index);
     Pick found = no_pick();
     for (int i = index; a.draws && i < a.pieces; i += kThreads) {
         const Pick piece = picks[i];
@@ -144,9 +145,9 @@ kernel void acceptance_verdict(DS4_GLOBAL(const float) p [[buffer(0)]], DS4_GLOB
     }
     found = over_block(found, parts, index, MergePicks());
     if (index > 0) return;
-    const Candidate last = rows[stand];
-    verdict[0] = stand;
-    if (fates[stand] == kDamaged) {
+    const Candidate last = rows[accepted];
+    verdict[0] = accepted;
+    if (outcomes[accepted] == kDamaged) {
         verdict[1] = -1;
     } else {
         verdict[1] = a.draws ? picked(found) : last.token;

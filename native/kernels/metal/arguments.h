@@ -8,25 +8,25 @@ struct DraftAttentionArguments {
 };
 
 /// A DrawKey.
-struct ChanceArguments {
+struct NoiseArguments {
     uint32_t seed_low, seed_high, counter_low, counter_high;
 };
 
 /// Element's values.
 enum { kElementF32, kElementF16, kElementBf16, kElementQ8 };
 
-/// As in gpu/markov.cuh. A rank of 0 is no bias, and confidence_columns of 0 no confidence.
+/// The arguments of gpu/markov.cuh. A rank of 0 is no bias, and confidence_columns of 0 no confidence.
 struct MarkovArguments {
-    ChanceArguments key;
+    NoiseArguments key;
     float scale;
     int draws, vocab, block, hidden_size, position, pieces;
     int rank, embedding_type;
     int confidence_columns, confidence_type, has_bias;
 };
 
-/// As in gpu/acceptance.cuh.
+/// The arguments of gpu/acceptance.cuh.
 struct AcceptanceArguments {
-    ChanceArguments key;
+    NoiseArguments key;
     float scale;
     int draws, vocab, k, rows, pieces, has_q;
 };

@@ -2,8 +2,8 @@
 
 #include <metal_stdlib>
 
+#include "metal/address_spaces.h"
 #include "metal/arguments.h"
-#include "metal/words.h"
 
 using namespace metal;
 

@@ -1,8 +1,8 @@
 #include "ds4/errors.h"
-#include "gpu/work.h"
-#include "metal/open.h"
+#include "gpu/limits.h"
+#include "metal/make_arguments.h"
+#include "metal/open_launcher.h"
 #include "metal/queue.h"
-#include "metal/work.h"
 
 namespace ds4::kernels {
 namespace {
@@ -29,18 +29,18 @@ class MetalLauncher final : public Launcher {
     }
     void run(const MarkovHead& w) override {
         require_markov_head(w);
-        MarkovArguments a = metal_work::markov_arguments(w);
+        MarkovArguments a = metal_arguments::markov_arguments(w);
         const size_t vocab = w.vocab, block = w.block;
-        const Bytes left = scratch(0, metal_work::kCandidateBytes * a.pieces * block);
+        const Bytes left = scratch(0, metal_arguments::kCandidateBytes * a.pieces * block);
         const Bytes anchor = memory(w.anchor, 1), tokens = memory(w.tokens, block), sums = memory(w.log_sum, block);
-        const std::string kernel = metal_work::markov_position_kernel(w.output);
+        const std::string kernel = metal_arguments::markov_position_kernel(w.output);
         for (; a.position < a.block; a.position++) {
-            queue_.launch(kernel.c_str(), a.pieces, metal_work::kThreads,
+            queue_.launch(kernel.c_str(), a.pieces, metal_arguments::kThreads,
                           {memory(w.base, vocab * block), anchor, memory(w.embedding), memory(w.output), left, tokens,
                            memory(w.logits, vocab * block), sums},
                           a);
         }
-        queue_.launch("markov_end", w.confidences ? a.block : 1, metal_work::kThreads,
+        queue_.launch("markov_end", w.confidences ? a.block : 1, metal_arguments::kThreads,
                       {anchor, memory(w.embedding), memory(w.hidden, w.hidden_size * block), memory(w.confidence),
                        memory(w.confidence_bias, 1), left, tokens, sums, memory(w.confidences, block)},
                       a);
@@ -48,12 +48,12 @@ class MetalLauncher final : public Launcher {
     }
     void run(const DeviceAcceptance& w) override {
         require_acceptance(w);
-        const AcceptanceArguments a = metal_work::acceptance_arguments(w);
+        const AcceptanceArguments a = metal_arguments::acceptance_arguments(w);
         const size_t vocab = w.vocab, k = w.k;
         const Bytes p = memory(w.p, vocab * (k + 1)), q = memory(w.q, vocab * k), proposals = memory(w.proposals, k);
-        const Bytes left = scratch(0, metal_work::kCandidateBytes * a.rows * a.pieces);
-        const Bytes picks = scratch(1, metal_work::kPickBytes * a.pieces);
-        constexpr int kThreads = metal_work::kThreads;
+        const Bytes left = scratch(0, metal_arguments::kCandidateBytes * a.rows * a.pieces);
+        const Bytes picks = scratch(1, metal_arguments::kPickBytes * a.pieces);
+        constexpr int kThreads = metal_arguments::kThreads;
         queue_.launch("acceptance_sums", a.rows * a.pieces, kThreads, {p, q, left}, a);
         if (a.draws) queue_.launch("acceptance_draw", a.pieces, kThreads, {p, q, proposals, left, picks}, a);
         queue_.launch("acceptance_verdict", 1, kThreads, {p, q, proposals, left, picks, memory(w.verdict, 2)}, a);

@@ -2,12 +2,12 @@
 
 #include <metal_stdlib>
 
+#include "metal/address_spaces.h"
 #include "metal/arguments.h"
-#include "metal/words.h"
 
 using namespace metal;
 
-#include "metal/draws.h"
+#include "metal/gumbel_threadgroup.h"
 
 /// Q8_0's block of 32 columns in words of 16 bits: the scale, a half, then the columns, two a word.
 constant constexpr int kBlockColumns = 32, kBlockWords = 17;
@@ -35,7 +35,7 @@ inline float any_element(DS4_GLOBAL(const ushort) words, int type, int columns, 
 /// Lanes that read a row together, and the most columns of each; as gpu/weights.cuh.
 constant constexpr int kRowLanes = 16, kOwn = 16;
 
-/// What a type's words stand for.
+/// Converts the stored words of a type to floats.
 struct HalfWords {
     static float number(ushort x) { return half_at(x); }
 };
@@ -118,7 +118,7 @@ inline int settled(Results r, constant MarkovArguments& a, int position, DS4_THR
     return token;
 }
 
-/// What W2 adds to the logits of kThreads tokens from `first` on, after `token`, into `biases`.
+/// Writes what W2 adds to the logits of kThreads tokens from `first` on, after `token`, into `biases`.
 template <typename Reader, typename T>
 void add_rows(DS4_GLOBAL(const ushort) embedding, DS4_GLOBAL(const T) output, constant MarkovArguments& a, int token,
               int first, DS4_THREADGROUP(float) biases, int index) {
@@ -155,7 +155,7 @@ void position_step(DS4_GLOBAL(const float) base, DS4_GLOBAL(const int) anchor, D
         if (a.rank) logit += biases[index];
         logits[a.position * a.vocab + token] = logit;
         float noise = 0;
-        if (a.draws) noise = gumbel(chance_key(a.key), kProposal, a.position, token);
+        if (a.draws) noise = gumbel(noise_key(a.key), kProposal, a.position, token);
         c = candidate(logit, noise, token);
     }
     const MergeCandidates merge = {a.scale};

@@ -13,7 +13,7 @@
 
 namespace ds4::kernels {
 
-/// What a buffer argument is: memory of ggml's or of scratch, whose address may be null.
+/// A buffer argument: memory of ggml's or of scratch, whose address may be null.
 struct Bytes {
     const void* data;
     size_t bytes;

@@ -90,7 +90,7 @@ void refuse_backbone(const gguf::File& file) {
                      "'dflash.fc.weight' (lucebox) is there, nor 'fc.weight' in a file of architecture 'dflash'");
 }
 
-/// Returns the contract of a file, testing in the order of spec/dspark.md section 1.2: a ds4 file may have the metadata
+/// Returns the contract of a file, testing in the order of docs/dspark.md section 1.2: a ds4 file may have the metadata
 /// of the target that it was made from.
 Contract contract_of(const gguf::File& file) {
     refuse_mtp(file);

@@ -1,5 +1,5 @@
 #pragma once
-// The five file formats ("contracts") of a DSpark drafter (spec/dspark.md section 1.2): recognises them, and has their
+// The five file formats ("contracts") of a DSpark drafter (docs/dspark.md section 1.2): recognises them, and has their
 // tensor names.
 
 #include <cstdint>

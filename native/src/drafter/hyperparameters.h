@@ -1,5 +1,5 @@
 #pragma once
-// The hyperparameters of a DSpark drafter, of any contract (spec/dspark.md section 1).
+// The hyperparameters of a DSpark drafter, of any contract (docs/dspark.md section 1).
 
 #include <cstdint>
 #include <vector>

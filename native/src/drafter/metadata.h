@@ -1,5 +1,5 @@
 #pragma once
-// Reads the metadata of a drafter, in the spellings of all contracts (spec/dspark.md sections 1.2 and 1.3).
+// Reads the metadata of a drafter, in the spellings of all contracts (docs/dspark.md sections 1.2 and 1.3).
 
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
 #pragma once
-// The weights of a drafter by role (names and shapes: spec/dspark.md section 1.1).
+// The weights of a drafter by role (names and shapes: docs/dspark.md section 1.1).
 
 #include <vector>
 

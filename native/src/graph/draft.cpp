@@ -33,24 +33,24 @@ DraftInputs create_inputs(ggml_context* ctx, const drafter::Hyperparameters& hp,
     return in;
 }
 
-/// m = norm(W f) of the committed positions' features (2.2): [hidden, context].
+/// m = norm(W f) of the committed positions' features (docs/dspark.md section 2.2): [hidden, context].
 ggml_tensor* fuse(const Context& c, const DraftSource& source, const DraftInputs& in) {
     const drafter::Weights& w = source.drafter.weights();
     ggml_tensor* f = ggml_scale(c.b.ctx, ggml_get_rows(c.b.ctx, source.state.features, in.features), kFeatureScale);
-    return ops::rms_norm(c.b, ops::product(c.b, w.fusion, f), w.fusion_norm,
+    return ops::rms_norm(c.b, ops::matmul(c.b, w.fusion, f), w.fusion_norm,
                          c.hp.norm_epsilon * kFeatureScale * kFeatureScale);
 }
 
-/// Writes the committed positions' keys to every stage's ring (2.3).
+/// Writes the committed positions' keys to every stage's ring (docs/dspark.md section 2.3).
 void write_context(const Context& c, const DraftSource& source, const DraftInputs& in) {
     ggml_tensor* m = fuse(c, source, in);
     for (int64_t s = 0; s < c.hp.layers; s++) {
         ggml_tensor* kv = key_rows(c, source.drafter.weights().stages[s].attention, m, in.past, 0);
-        c.b.now(ggml_set_rows(c.b.ctx, source.state.context[s], kv, in.slots));
+        c.b.expanded(ggml_set_rows(c.b.ctx, source.state.context[s], kv, in.slots));
     }
 }
 
-/// Attention sub-layer of a stage on h [hidden, rows] (2.5).
+/// Attention sub-layer of a stage on h [hidden, rows] (docs/dspark.md section 2.5).
 ggml_tensor* draft_attention(const Context& c, const weights::Attention& w, ggml_tensor* ring, ggml_tensor* mask,
                              ggml_tensor* h) {
     ops::NoncausalInput in{};
@@ -67,10 +67,11 @@ ggml_tensor* run_stages(const Context& c, const DraftSource& source, const Draft
     ggml_tensor* x = embed(c, source.target.embedding, in.embedded);
     for (int64_t s = 0; s < c.hp.layers; s++) {
         const weights::Layer& w = source.drafter.weights().stages[s];
-        x = around(c, x, w.hc_attention, w.attention.norm, [&](ggml_tensor* h) {
+        x = with_hyper_connections(c, x, w.hc_attention, w.attention.norm, [&](ggml_tensor* h) {
             return draft_attention(c, w.attention, source.state.context[s], in.mask, h);
         });
-        x = around(c, x, w.hc_ffn, w.moe.norm, [&](ggml_tensor* h) { return moe_block(c, w.moe, s, c.in.tokens, h); });
+        x = with_hyper_connections(c, x, w.hc_ffn, w.moe.norm,
+                                   [&](ggml_tensor* h) { return moe_block(c, w.moe, s, c.in.tokens, h); });
     }
     return x;
 }
@@ -92,14 +93,14 @@ Draft build_draft(ggml_context* ctx, const DraftSource& source, const DraftShape
     rows.positions = d.in.positions;
     rows.inverse = d.in.inverse;
     const Shape block{hp.rows(), 0, 0, 0, 0, Logits::all, 0};
-    Context c{{ctx, d.graph, source.target.own_kernels}, hp.stages, block, rows};
+    Context c{{ctx, d.graph, kernels::KernelChoice::of_cpu(source.target.own_kernels)}, hp.stages, block, rows};
     if (source.own_attention) c.b.slots = &d.slots;
     if (shape.context) write_context(c, source, d.in);
     ggml_tensor* h = collapse_head(c, w.hc_head, run_stages(c, source, d.in));
-    d.hidden = cut(ctx, h, 1, hp.rows() - hp.block, hp.block);
-    d.base = ops::product(c.b, source.target.output, ops::rms_norm(c.b, d.hidden, w.output_norm, c.hp.norm_epsilon));
+    d.hidden = view_range(ctx, h, 1, hp.rows() - hp.block, hp.block);
+    d.base = ops::matmul(c.b, source.target.output, ops::rms_norm(c.b, d.hidden, w.output_norm, c.hp.norm_epsilon));
     for (ggml_tensor* t : {d.hidden, d.base}) keep(c.b, t);
-    if (shape.chained) markov_chain(c.b, source, shape, cut(ctx, d.in.tokens, 0, 0, 1), d);
+    if (shape.chained) markov_chain(c.b, source, shape, view_range(ctx, d.in.tokens, 0, 0, 1), d);
     return d;
 }
 

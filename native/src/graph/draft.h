@@ -1,5 +1,5 @@
 #pragma once
-// One draft as one ggml graph: new context keys, the block through the stages, the Markov chain (spec/dspark.md
+// One draft as one ggml graph: new context keys, the block through the stages, the Markov chain (docs/dspark.md
 // section 2).
 
 #include <compare>
@@ -7,15 +7,15 @@
 
 #include "ds4/drafter.h"
 #include "graph/target.h"
-#include "ops/device/slots.h"
+#include "ops/device/kernel_nodes.h"
 #include "ops/proposal.h"
 
 namespace ds4::graph {
 
-/// What makes two drafts the same graph.
+/// Two drafts of equal shape run the same graph.
 struct DraftShape {
     int64_t context;      // committed positions whose features are projected first
-    int64_t shortlist;    // candidates of each position; 0 is the whole vocabulary
+    int64_t draft_vocab;  // candidates of each position; 0 is the whole vocabulary
     bool sampled;         // drawn by a policy, or arg max
     bool chained = true;  // the graph has the heads; else it ends at the base logits, and a device's kernels go on
 
@@ -41,14 +41,14 @@ struct Draft {
     DraftInputs in;
     ggml_tensor* hidden;                   // [hidden, block] F32: collapsed streams before the norm
     ggml_tensor* base;                     // [vocab, block] F32: logits without the Markov bias
-    ggml_tensor* candidates;               // [shortlist, block] I32; null for the whole vocabulary
+    ggml_tensor* candidates;               // [draft_vocab, block] I32; null for the whole vocabulary
     std::vector<ggml_tensor*> tokens;      // [1] I32 by position
-    std::vector<ggml_tensor*> q;           // [shortlist or vocab] F32 by position; empty when not sampled
+    std::vector<ggml_tensor*> q;           // [draft_vocab or vocab] F32 by position; empty when not sampled
     ggml_tensor* confidence;               // [1, block] F32 after the sigmoid; null without a confidence head
     std::vector<ops::device::Slot> slots;  // nodes of the device's own kernels
 };
 
-/// What a draft reads: the target's embedding and output matrix, the drafter, and their state.
+/// The tensors that a draft reads: the target's embedding and output matrix, the drafter, and their state.
 struct DraftSource {
     const weights::Weights& target;
     const Drafter& drafter;

@@ -16,7 +16,7 @@ void keep_features(const ops::Build& b, const std::vector<ggml_tensor*>& tapped,
                    ggml_tensor* slots) {
     ggml_tensor* all = tapped.front();
     for (size_t i = 1; i < tapped.size(); i++) all = ggml_concat(b.ctx, all, tapped[i], 0);
-    b.now(ggml_set_rows(b.ctx, ring, all, slots));
+    b.expanded(ggml_set_rows(b.ctx, ring, all, slots));
 }
 
 }  // namespace ds4::graph

@@ -1,5 +1,6 @@
 #pragma once
-// What a drafter reads of the target: the mean of the streams after certain layers (spec/dspark.md section 2.1).
+// The features that a drafter reads of the target: the mean of the streams after certain layers (docs/dspark.md
+// section 2.1).
 
 #include <vector>
 
@@ -7,7 +8,7 @@
 
 namespace ds4::graph {
 
-/// Mean over the streams of x [hidden, streams, n]: [hidden, n].
+/// The mean over the streams of x [hidden, streams, n]: [hidden, n].
 ggml_tensor* stream_mean(const ops::Build& b, ggml_tensor* x);
 
 /// Writes the tapped means, one below the other, to the rows `slots` [n] of `ring`.

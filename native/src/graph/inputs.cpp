@@ -9,6 +9,9 @@
 namespace ds4::graph {
 namespace {
 
+using model::kCsaRatio;
+using model::kHcaRatio;
+
 RatioInputs create_ratio(const InputMaker& input, int ratio, const Shape& s) {
     RatioInputs r;
     const int64_t blocks = s.blocks(ratio);
@@ -18,9 +21,9 @@ RatioInputs create_ratio(const InputMaker& input, int ratio, const Shape& s) {
     r.own = input(GGML_TYPE_I32, ratio * blocks);
     r.row = input(GGML_TYPE_I64, blocks);
     r.start = input(GGML_TYPE_I32, blocks);
-    if (ratio == 4) {
-        r.previous = input(GGML_TYPE_I32, 4 * blocks);
-        r.missing = input(GGML_TYPE_F32, 1, 8, blocks);
+    if (ratio == kCsaRatio) {
+        r.previous = input(GGML_TYPE_I32, ratio * blocks);
+        r.missing = input(GGML_TYPE_F32, 1, 2 * ratio, blocks);
     }
     return r;
 }
@@ -29,9 +32,9 @@ QueryBlock create_queries(const InputMaker& input, const model::Hyperparameters&
     QueryBlock q{first, std::min(kAttentionRows, s.rows - first)};
     const int64_t keys = hp.window + q.count;
     q.raw = input(GGML_TYPE_F32, keys, q.count);
-    q.dense4 = input(GGML_TYPE_F32, keys + s.length4, q.count);
-    q.dense128 = input(GGML_TYPE_F32, keys + s.length128, q.count);
-    if (s.length4) q.visible4 = input(GGML_TYPE_F16, s.length4, q.count);
+    q.csa_mask = input(GGML_TYPE_F32, keys + s.csa_length, q.count);
+    q.hca_mask = input(GGML_TYPE_F32, keys + s.hca_length, q.count);
+    if (s.csa_length) q.csa_visible = input(GGML_TYPE_F16, s.csa_length, q.count);
     return q;
 }
 
@@ -47,7 +50,9 @@ void fill_ratio(const RatioInputs& r, int ratio, const Shape& s, int64_t positio
     fill<int64_t>(r.carry, [&](int64_t i) { return (position + s.rows - kept + i) % ring; });
     fill<int32_t>(r.own, [&](int64_t i) { return of_block(i, 0); });
     fill<int32_t>(r.previous, [&](int64_t i) { return of_block(i, 1); });
-    fill<float>(r.missing, [&](int64_t i) { return first_block + i / 8 == 0 && i % 8 < 4 ? -INFINITY : 0.0f; });
+    fill<float>(r.missing, [&](int64_t i) {
+        return first_block + i / (2 * ratio) == 0 && i % (2 * ratio) < ratio ? -INFINITY : 0.0f;
+    });
     fill<int64_t>(r.row, [&](int64_t i) { return first_block + i; });
     fill<int32_t>(r.start, [&](int64_t i) { return (first_block + i) * ratio; });
 }
@@ -66,12 +71,13 @@ void fill_mask(ggml_tensor* t, const QueryBlock& q, int64_t window, int ratio, i
 
 void fill_queries(const QueryBlock& q, int64_t window, int64_t position) {
     fill_mask(q.raw, q, window, 1, position);
-    fill_mask(q.dense4, q, window, 4, position);
-    fill_mask(q.dense128, q, window, 128, position);
+    fill_mask(q.csa_mask, q, window, kCsaRatio, position);
+    fill_mask(q.hca_mask, q, window, kHcaRatio, position);
     const ggml_fp16_t hidden = ggml_fp32_to_fp16(-INFINITY), shown = ggml_fp32_to_fp16(0);
-    const int64_t width = used(q.visible4) ? q.visible4->ne[0] : 1;
-    fill<ggml_fp16_t>(q.visible4,
-                      [&](int64_t i) { return i % width < (position + q.first + i / width + 1) / 4 ? shown : hidden; });
+    const int64_t width = used(q.csa_visible) ? q.csa_visible->ne[0] : 1;
+    fill<ggml_fp16_t>(q.csa_visible, [&](int64_t i) {
+        return i % width < (position + q.first + i / width + 1) / kCsaRatio ? shown : hidden;
+    });
 }
 
 }  // namespace
@@ -85,8 +91,8 @@ Inputs create_inputs(ggml_context* ctx, const model::Hyperparameters& hp, const 
     in.window = input(GGML_TYPE_I32, hp.window);
     in.ring = input(GGML_TYPE_I64, std::min(s.rows, state::raw_capacity(hp)));
     if (s.features) in.features = input(GGML_TYPE_I64, s.features);
-    in.csa = create_ratio(input, 4, s);
-    in.hca = create_ratio(input, 128, s);
+    in.csa = create_ratio(input, kCsaRatio, s);
+    in.hca = create_ratio(input, kHcaRatio, s);
     for (int64_t i = 0; i < s.rows; i += kAttentionRows) in.queries.push_back(create_queries(input, hp, s, i));
     return in;
 }
@@ -100,8 +106,8 @@ void fill_inputs(const Inputs& in, const model::Hyperparameters& hp, const Shape
     fill<int32_t>(in.window, [&](int64_t i) { return mod(position - hp.window + i, ring); });
     fill<int64_t>(in.ring, [&](int64_t i) { return (position + s.rows - kept + i) % ring; });
     fill<int64_t>(in.features, [&](int64_t i) { return (position + s.rows - s.features + i) % feature_capacity; });
-    fill_ratio(in.csa, 4, s, position);
-    fill_ratio(in.hca, 128, s, position);
+    fill_ratio(in.csa, kCsaRatio, s, position);
+    fill_ratio(in.hca, kHcaRatio, s, position);
     for (const QueryBlock& q : in.queries) fill_queries(q, hp.window, position);
 }
 

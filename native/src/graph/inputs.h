@@ -14,8 +14,8 @@ struct RatioInputs {
     ggml_tensor* ape = nullptr;       // [rows] I32: position mod ratio
     ggml_tensor* carry = nullptr;     // [kept] I64: ring slots of the last rows
     ggml_tensor* own = nullptr;       // [ratio * blocks] I32: joined rows of each block's positions
-    ggml_tensor* previous = nullptr;  // [4 * blocks] I32: those of the block before (ratio 4)
-    ggml_tensor* missing = nullptr;   // [1, 8, blocks] F32: -inf where block 0 has no block before (ratio 4)
+    ggml_tensor* previous = nullptr;  // [ratio * blocks] I32: those of the block before (CSA)
+    ggml_tensor* missing = nullptr;   // [1, 2 * ratio, blocks] F32: -inf where block 0 has no block before (CSA)
     ggml_tensor* row = nullptr;       // [blocks] I64: where the finished rows go
     ggml_tensor* start = nullptr;     // [blocks] I32: the blocks' first positions, for RoPE
 };
@@ -24,10 +24,10 @@ struct RatioInputs {
 /// hidden: with it the count of keys is a round number, which products over keys are much faster for.
 struct QueryBlock {
     int64_t first, count;
-    ggml_tensor* raw = nullptr;       // [W+count, count] F32: window keys alone
-    ggml_tensor* dense4 = nullptr;    // [W+count + length4, count] F32: window and compressed keys
-    ggml_tensor* dense128 = nullptr;  // likewise
-    ggml_tensor* visible4 = nullptr;  // [length4, count] F16: blocks the indexer may choose
+    ggml_tensor* raw = nullptr;          // [W+count, count] F32: window keys alone
+    ggml_tensor* csa_mask = nullptr;     // [W+count + csa_length, count] F32: window and compressed keys
+    ggml_tensor* hca_mask = nullptr;     // likewise
+    ggml_tensor* csa_visible = nullptr;  // [csa_length, count] F16: blocks the indexer may choose
 };
 
 struct Inputs {
@@ -40,7 +40,7 @@ struct Inputs {
     RatioInputs csa, hca;
     std::vector<QueryBlock> queries;
 
-    const RatioInputs& of(int ratio) const { return ratio == 4 ? csa : hca; }
+    const RatioInputs& of(int ratio) const { return ratio == model::kCsaRatio ? csa : hca; }
 };
 
 /// Creates the inputs of a shape on one device.

@@ -18,16 +18,16 @@ ggml_tensor* confidences(const ops::Build& b, const drafter::Weights& w, ggml_te
 
 void keep(const ops::Build& b, ggml_tensor* t) {
     for (ggml_tensor* whole = t; whole; whole = whole->view_src) ggml_set_output(whole);
-    b.now(t);
+    b.expanded(t);
 }
 
 void markov_chain(const ops::Build& b, const DraftSource& source, const DraftShape& shape, ggml_tensor* anchor,
                   Draft& draft) {
     const drafter::Weights& w = source.drafter.weights();
     const drafter::Hyperparameters& hp = source.drafter.hyperparameters();
-    const int64_t shortlist = shape.shortlist < draft.base->ne[0] ? shape.shortlist : 0;
-    const ops::MarkovChain chain = ops::markov_chain(
-        b, {draft.base, anchor, w.markov_embedding, w.markov_output, shortlist, shape.sampled ? source.draw : nullptr});
+    const int64_t draft_vocab = shape.draft_vocab < draft.base->ne[0] ? shape.draft_vocab : 0;
+    const ops::MarkovChain chain = ops::markov_chain(b, {draft.base, anchor, w.markov_embedding, w.markov_output,
+                                                         draft_vocab, shape.sampled ? source.draw : nullptr});
     draft.candidates = chain.ids;
     draft.tokens = chain.tokens;
     draft.q = chain.q;

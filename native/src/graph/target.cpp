@@ -10,7 +10,7 @@ namespace {
 
 /// The last `count` of the rows of x [hidden, streams, n].
 ggml_tensor* last_rows(const Context& c, ggml_tensor* x, int64_t count) {
-    return cut(c.b.ctx, x, 2, x->ne[2] - count, count);
+    return view_range(c.b.ctx, x, 2, x->ne[2] - count, count);
 }
 
 /// Rows of the last layer that anything reads after its attention.
@@ -39,7 +39,7 @@ ops::Rope Context::rope(int ratio) const {
 
 ops::HcOptions Context::hc() const { return {hp.sinkhorn_iterations, hp.hc_epsilon, hp.norm_epsilon}; }
 
-ggml_tensor* cut(ggml_context* ctx, ggml_tensor* x, int axis, int64_t first, int64_t count) {
+ggml_tensor* view_range(ggml_context* ctx, ggml_tensor* x, int axis, int64_t first, int64_t count) {
     if (axis == 0) return ggml_view_1d(ctx, x, count, first * x->nb[0]);
     if (axis == 1) return ggml_view_2d(ctx, x, x->ne[0], count, x->nb[1], first * x->nb[1]);
     return ggml_view_3d(ctx, x, x->ne[0], x->ne[1], count, x->nb[1], x->nb[2], first * x->nb[2]);
@@ -59,7 +59,7 @@ Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const w
     }
     const auto shared = std::make_shared<ops::Shared>();
     const auto at = [&](int device) {
-        return Context{{ctx, t.graph, device_map.uses_own_kernels(device), shared}, hp, shape, t.in[device]};
+        return Context{{ctx, t.graph, device_map.kernel_choice(device), shared}, hp, shape, t.in[device]};
     };
     ggml_tensor* x = embed(at(device_map.embedding), weights.embedding, t.in[device_map.embedding].tokens);
     std::vector<ggml_tensor*> tapped;
@@ -67,17 +67,20 @@ Target build_target(ggml_context* ctx, const model::Hyperparameters& hp, const w
         const Context c = at(device_map.layers[i]);
         ggml_tensor* tokens = c.in.tokens;
         const weights::Layer& w = weights.layers[i];
-        x = around(c, x, w.hc_attention, w.attention.norm,
-                   [&](ggml_tensor* h) { return attention_block(c, w.attention, state[i], hp.ratios[i], h); });
+        x = with_hyper_connections(c, x, w.hc_attention, w.attention.norm, [&](ggml_tensor* h) {
+            return attention_block(c, w.attention, state[i], hp.ratios[i], h);
+        });
         if (i + 1 == hp.layers) {  // nothing reads the other rows any more
             const int64_t needed = needed_rows(shape, taps.has(i));
             if (needed == 0) break;
             x = last_rows(c, x, needed);
-            tokens = cut(ctx, tokens, 0, shape.rows - needed, needed);
+            tokens = view_range(ctx, tokens, 0, shape.rows - needed, needed);
         }
-        x = around(c, x, w.hc_ffn, w.moe.norm, [&](ggml_tensor* h) { return moe_block(c, w.moe, i, tokens, h); });
+        x = with_hyper_connections(c, x, w.hc_ffn, w.moe.norm,
+                                   [&](ggml_tensor* h) { return moe_block(c, w.moe, i, tokens, h); });
         // Taken here, so that the mean and not the streams is what crosses to the drafter's device.
-        if (shape.features && taps.has(i)) tapped.push_back(c.b.now(stream_mean(c.b, last_rows(c, x, shape.features))));
+        if (shape.features && taps.has(i))
+            tapped.push_back(c.b.expanded(stream_mean(c.b, last_rows(c, x, shape.features))));
     }
     const Context head = at(device_map.head);
     if (shape.features) keep_features(head.b, tapped, taps.ring, head.in.features);

@@ -17,7 +17,7 @@ struct Target {
     ggml_tensor* logits = nullptr;  // [vocab, 1 or rows] F32; null when none were asked for
 };
 
-/// Where a drafter's features come from and go to (spec/dspark.md section 2.1).
+/// The layers whose streams a drafter reads, and the ring that keeps them (docs/dspark.md section 2.1).
 struct Taps {
     std::span<const int64_t> layers;  // in order; empty without a drafter
     ggml_tensor* ring = nullptr;      // [layers * hidden, capacity] F32
@@ -25,7 +25,7 @@ struct Taps {
     bool has(int64_t layer) const { return std::ranges::find(layers, layer) != layers.end(); }
 };
 
-/// More nodes than a graph of this shape has.
+/// An upper bound of the nodes in a graph of this shape.
 size_t node_bound(const model::Hyperparameters& hp, const Shape& shape);
 
 /// Builds the graph of `shape` in `ctx` (no_alloc) over the given weights and state; shape.features rows are tapped.

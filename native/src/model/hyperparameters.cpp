@@ -69,14 +69,15 @@ void read_attention(const Keys& keys, Hyperparameters& hp) {
 
 void read_ratios(const Keys& keys, Hyperparameters& hp) {
     constexpr const char* key = "attention.compress_ratios";
-    for (const int64_t ratio : keys.integers(key, hp.layers, 0, 128)) {
-        if (ratio != 0 && ratio != 4 && ratio != 128) keys.fail(key, number_of(ratio) + " in a layer", "0, 4 or 128");
+    for (const int64_t ratio : keys.integers(key, hp.layers, 0, kHcaRatio)) {
+        if (ratio != 0 && ratio != kCsaRatio && ratio != kHcaRatio)
+            keys.fail(key, number_of(ratio) + " in a layer", "0, 4 or 128");
         hp.ratios.push_back(static_cast<int32_t>(ratio));
     }
 }
 
 void read_indexer(const Keys& keys, Hyperparameters& hp) {
-    if (hp.ratio_count(4) == 0) return;
+    if (hp.ratio_count(kCsaRatio) == 0) return;
     hp.index_heads = keys.integer("attention.indexer.head_count", 1, kMaxCount);
     hp.index_size = keys.integer("attention.indexer.key_length", hp.rope_size, kMaxHeadSize);
     hp.index_top_k = keys.integer("attention.indexer.top_k", 1, kMaxWidth);

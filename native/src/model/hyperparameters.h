@@ -1,5 +1,5 @@
 #pragma once
-// The hyperparameters of a DS4 target (spec/deepseek-v4.md section 1), read from GGUF metadata and checked.
+// The hyperparameters of a DS4 target (docs/model.md section 1), read from GGUF metadata and checked.
 
 #include <cstdint>
 #include <vector>
@@ -8,18 +8,22 @@
 
 namespace ds4::model {
 
+/// Compression ratios: positions of one compressed row. Compressed sparse attention (CSA) chooses rows by the indexer;
+/// heavily compressed attention (HCA) reads them all.
+constexpr int kCsaRatio = 4, kHcaRatio = 128;
+
 /// The hyperparameters of a target, or of the stages of a drafter. Sizes are numbers of elements.
 struct Hyperparameters {
     int64_t layers, hidden, vocab, context;
     int64_t heads, head_size, rope_size;
     int64_t query_rank, output_groups, output_rank;
     int64_t window;
-    std::vector<int32_t> ratios;  // compression ratio of each layer: 0 (window only), 4 or 128
+    std::vector<int32_t> ratios;  // compression ratio of each layer: 0 (window only), kCsaRatio or kHcaRatio
     float rope_base, compress_rope_base;
     bool yarn;
     float yarn_factor = 1, yarn_beta_fast = 32, yarn_beta_slow = 1;
     int64_t yarn_original_context = 0;
-    int64_t index_heads = 0, index_size = 0, index_top_k = 0;  // 0 when no layer has ratio 4
+    int64_t index_heads = 0, index_size = 0, index_top_k = 0;  // 0 when no layer is CSA
     int64_t experts, experts_used, shared_experts, hash_layers;
     std::vector<int64_t> expert_widths;  // intermediate size of each layer
     bool normalise_weights;
@@ -34,9 +38,9 @@ struct Hyperparameters {
     /// Returns the columns of the hyper-connection mix: `streams` for pre, `streams` for post, and streams^2 for the
     /// combination matrix.
     int64_t mix_size() const { return (2 + streams) * streams; }
-    /// Returns the width of the rows that a compressor of heads of `size` carries: two halves for ratio 4, one for
-    /// ratio 128.
-    static int64_t compress_width(int ratio, int64_t size) { return ratio == 4 ? 2 * size : size; }
+    /// Returns the width of the rows that a compressor of heads of `size` carries: two halves for CSA, whose blocks
+    /// overlap, one for HCA.
+    static int64_t compress_width(int ratio, int64_t size) { return ratio == kCsaRatio ? 2 * size : size; }
 };
 
 /// Reads and validates the metadata of a target. Throws FormatError naming the key, and with a hint for files that are

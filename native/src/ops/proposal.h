@@ -11,7 +11,7 @@
 
 namespace ds4::ops {
 
-/// What the draws of one draft need. Filled before the graph runs, and owned by whoever runs it; the nodes hold its
+/// The state of one draft's draws. Filled before the graph runs, and owned by whoever runs it; the nodes hold its
 /// address.
 struct ProposalDraw {
     Sampler* sampler = nullptr;

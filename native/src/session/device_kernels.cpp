@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
-#include <string_view>
 
 #include "backend/device.h"
 #include "drafter/weights.h"
 #include "ggml-alloc.h"
-#include "ops/device/slots.h"
+#include "ops/device/kernel_nodes.h"
 
 namespace ds4::session {
 namespace {
@@ -20,11 +18,6 @@ bool lies_on(ggml_backend_dev_t device, const ggml_tensor* t) {
     const ggml_backend_buffer_t buffer = t->view_src ? t->view_src->buffer : t->buffer;
     if (device == backend::cpu_device()) return buffer && ggml_backend_buffer_is_host(buffer);
     return buffer && ggml_backend_buft_get_device(ggml_backend_buffer_get_type(buffer)) == device;
-}
-
-bool wanted() {
-    const char* ops = std::getenv("DS4_OPS");
-    return !ops || std::string_view(ops) != "generic";
 }
 
 bool chains(ggml_backend_dev_t device, const drafter::Weights& w, const ggml_tensor* output) {
@@ -42,7 +35,8 @@ float* floats(const ggml_tensor* t) { return t ? static_cast<float*>(t->data) : 
 std::unique_ptr<DeviceKernels> DeviceKernels::open(const Model& model, const Drafter* drafter, ggml_type kv_type,
                                                    Traffic& traffic) {
     std::unique_ptr<DeviceKernels> found(new DeviceKernels(model, drafter, traffic));
-    if (!wanted() || !(found->launcher_ = kernels::open_launcher(found->device_))) return nullptr;
+    found->launcher_ = kernels::open_launcher(found->device_, kernels::requested_kernels());
+    if (!found->launcher_) return nullptr;
     const ggml_tensor* output = model.weights().output;
     found->steps_.acceptance = lies_on(found->device_, output);
     if (drafter) {
@@ -75,12 +69,18 @@ void DeviceKernels::describe(int64_t vocab) {
         chained_ = make(GGML_TYPE_I32, hp.block, hp.confidence ? 3 : 2);
     }
     buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(ctx_.get(), ggml_backend_dev_buffer_type(device_)));
-    if (!buffer_) throw BackendError("no room on " + name() + " for what its own kernels leave there");
+    if (!buffer_) throw BackendError("no room on " + std::string(name()) + " for what its own kernels leave there");
 }
 
-std::string DeviceKernels::name() const {
+const char* DeviceKernels::name() const {
     if (device_ == backend::cpu_device()) return "emulated";
     return ggml_backend_reg_name(ggml_backend_dev_backend_reg(device_));
+}
+
+void DeviceKernels::add_to(kernels::KernelChoice& choice) const {
+    if (steps_.attention) choice.use_device(kernels::Op::draft_attention, name());
+    if (steps_.chain) choice.use_device(kernels::Op::markov_head, name());
+    if (steps_.acceptance) choice.use_device(kernels::Op::acceptance, name());
 }
 
 void DeviceKernels::require_here(const ggml_tensor* t, const char* what) const {

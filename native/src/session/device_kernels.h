@@ -34,8 +34,10 @@ class DeviceKernels {
 
     const OwnSteps& steps() const { return steps_; }
     kernels::Launcher& launcher() { return *launcher_; }
-    /// Of this device, for people.
-    std::string name() const;
+    /// Name of this device's kind of kernels, for people: "CUDA", "emulated".
+    const char* name() const;
+    /// Sets the implementation of the ops that these kernels compute.
+    void add_to(kernels::KernelChoice& choice) const;
 
     /// Draws the tokens of a block that a graph has computed up to its base logits, or takes the likeliest at
     /// temperature 0, and reads what came of it at once. The logits with their bias stay here until the next block.

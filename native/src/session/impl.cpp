@@ -124,6 +124,13 @@ void Session::Impl::compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph, 
     }
 }
 
+kernels::KernelChoice Session::Impl::kernel_choice() const {
+    const weights::DeviceMap& device_map = model_->device_map();
+    kernels::KernelChoice choice = device_map.kernel_choice(device_map.head);
+    if (device_) device_->add_to(choice);
+    return choice;
+}
+
 graph::Taps Session::Impl::taps() const {
     if (!drafter_) return {};
     return {drafter_->hyperparameters().taps, state_.drafter().features};

@@ -62,6 +62,7 @@ class Session::Impl {
     std::vector<float> device_q(uint64_t draft);
     /// Logits [rows, vocab] on the host; empty unless they are to be read.
     std::span<const float> verify(std::span<const int32_t> rows, bool read);
+    kernels::KernelChoice kernel_choice() const;
     AcceptResult accept(const DeviceAcceptOptions& options);
     void require_device_acceptance() const;
     void commit(int64_t rows);

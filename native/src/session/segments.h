@@ -4,7 +4,7 @@
 #include <exception>
 #include <vector>
 
-#include "ops/device/slots.h"
+#include "ops/device/kernel_nodes.h"
 #include "session/node_times.h"
 
 namespace ds4::session {

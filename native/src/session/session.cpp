@@ -84,14 +84,14 @@ AcceptResult Session::accept(const DeviceAcceptOptions& options) {
 }
 
 std::map<std::string, std::string> Session::ops() const {
-    const session::DeviceKernels* device = impl_->device_kernels();
-    const session::OwnSteps own = device ? device->steps() : session::OwnSteps{};
-    const auto by = [&](bool ours, const char* other) { return ours ? "own (" + device->name() + ")" : other; };
-    const bool on_cpu = model().weights().own_kernels;
-    return {{"draft attention", by(own.attention, on_cpu ? "own (CPU)" : "ggml")},
-            {"Markov head", by(own.chain, on_cpu ? "own (CPU) for a draft vocabulary, else ggml" : "ggml")},
-            {"acceptance", by(own.acceptance, "host")}};
+    const kernels::KernelChoice choice = impl_->kernel_choice();
+    const auto by = [&](kernels::Op op, const char* cpu) { return choice.cpu(op) ? cpu : choice.describe(op); };
+    return {{"draft attention", by(kernels::Op::draft_attention, "own (CPU)")},
+            {"Markov head", by(kernels::Op::markov_head, "own (CPU) for a draft vocabulary, else ggml")},
+            {"acceptance", by(kernels::Op::acceptance, "host")}};
 }
+
+std::string Session::kernel_choice() const { return impl_->kernel_choice().describe(); }
 
 void Session::commit(int64_t rows) {
     Call call(*impl_);

@@ -45,7 +45,7 @@ LayerState describe_layer(ggml_context* ctx, const model::Hyperparameters& hp, i
     LayerState s;
     s.raw = ggml_new_tensor_2d(ctx, kv_type, hp.head_size, raw_capacity(hp));
     if (ratio) s.compressor = describe_compressor(ctx, ratio, hp.head_size, context, kv_type);
-    if (ratio == 4) s.indexer = describe_compressor(ctx, 4, hp.index_size, context, kv_type);
+    if (ratio == model::kCsaRatio) s.indexer = describe_compressor(ctx, ratio, hp.index_size, context, kv_type);
     return s;
 }
 
@@ -125,7 +125,8 @@ std::vector<ggml_tensor*> State::drafter_rings() const {
 std::vector<std::pair<ggml_tensor*, int>> State::compressed() const {
     std::vector<std::pair<ggml_tensor*, int>> all;
     for (const LayerState& l : layers_) {
-        if (l.compressor.rows) all.emplace_back(l.compressor.rows, l.indexer.rows ? 4 : 128);
+        if (l.compressor.rows)
+            all.emplace_back(l.compressor.rows, l.indexer.rows ? model::kCsaRatio : model::kHcaRatio);
         if (l.indexer.rows) all.emplace_back(l.indexer.rows, 4);
     }
     return all;

@@ -1,24 +1,25 @@
 #pragma once
 // The KV state of a session: rings addressed by absolute position, with slack, and append-only compressed rows
-// (spec/deepseek-v4.md section 3). Rows are rejected by lowering the frontier, without copying or clearing anything.
+// (docs/model.md section 3). Rows are rejected by lowering the frontier, without copying or clearing anything.
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "drafter/hyperparameters.h"
+#include "ds4/limits.h"
 #include "ggml-cpp.h"
 #include "model/hyperparameters.h"
 
 namespace ds4::state {
 
 /// The largest number of rows that one forward may write past the frontier and still have rejected.
-constexpr int64_t kMaxRows = 16;
+using ds4::kMaxRows;
 
-/// Return the rows of the rings (spec/deepseek-v4.md section 3.2). With one row less, a later forward would read a row
+/// Return the rows of the rings (docs/model.md section 3.2). With one row less, a later forward would read a row
 /// that is overwritten already.
 inline int64_t raw_capacity(const model::Hyperparameters& hp) { return hp.window - 1 + kMaxRows; }
-inline int64_t carry_capacity(int ratio) { return (ratio == 4 ? 7 : ratio - 1) + kMaxRows; }
+inline int64_t carry_capacity(int ratio) { return (ratio == model::kCsaRatio ? 2 * ratio - 1 : ratio - 1) + kMaxRows; }
 /// Returns the rows of a drafter's context ring. A draft block at position P reads the `window` positions before P,
 /// without P.
 inline int64_t context_capacity(const drafter::Hyperparameters& hp) { return hp.stages.window + kMaxRows; }
@@ -38,7 +39,7 @@ struct CompressorState {
 struct LayerState {
     ggml_tensor* raw = nullptr;  // keys [head_size, raw_capacity], row = position mod raw_capacity
     CompressorState compressor;  // null members when the layer's ratio is 0
-    CompressorState indexer;     // null members unless the ratio is 4
+    CompressorState indexer;     // null members unless the layer is CSA
 };
 
 /// The state of a drafter: features and keys of the committed positions; row = position mod context_capacity.

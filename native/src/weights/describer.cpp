@@ -64,7 +64,7 @@ class LayerDescriber {
         out.output_a = matrix("attn_output_a.weight", {heads / hp_.output_groups, ranks});
         out.output_b = matrix("attn_output_b.weight", {ranks, hp_.hidden});
         if (ratio_ != 0) out.compressor = compressor("attn_compressor_", hp_.head_size);
-        if (ratio_ == 4) out.indexer = indexer();
+        if (ratio_ == model::kCsaRatio) out.indexer = indexer();
         return out;
     }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ggml-backend.h"
+#include "kernel_choice.h"
 
 namespace ds4::weights {
 
@@ -21,6 +22,10 @@ struct DeviceMap {
     int cpu() const { return static_cast<int>(devices.size()) - 1; }
     /// Returns whether ds4's CPU kernels compute what is on this device (a device index).
     bool uses_own_kernels(int device) const { return own_kernels && device == cpu(); }
+    /// The implementation of each op on this device; a session adds the device's own kernels.
+    kernels::KernelChoice kernel_choice(int device) const {
+        return kernels::KernelChoice::of_cpu(uses_own_kernels(device));
+    }
     bool experts_on_cpu(int64_t layer) const { return layer < host_experts || layers[layer] == cpu(); }
 };
 

@@ -1,10 +1,9 @@
 #include "weights/loading.h"
 
-#include <cstdlib>
 #include <set>
-#include <string_view>
 
 #include "backend/device.h"
+#include "kernel_choice.h"
 #include "weights/loader.h"
 
 namespace ds4::weights {
@@ -32,10 +31,7 @@ void require_kernels(ggml_context* ctx, const gguf::File& file, const DeviceOf& 
 
 }  // namespace
 
-bool own_kernels() {
-    const char* ops = std::getenv("DS4_OPS");
-    return !ops || std::string_view(ops) != "generic";
-}
+bool own_kernels() { return kernels::requested_kernels() != kernels::RequestedKernels::generic; }
 
 LoadedWeights load_weights(ggml_context* ctx, const gguf::File& file, const DeviceOf& device_of, int threads,
                            const std::vector<Packable>& packable, size_t reserve, const LoadProgress& progress) {

@@ -1,5 +1,5 @@
 #pragma once
-// The weights of a target by role (names and shapes: spec/deepseek-v4.md section 4). Shapes are in ggml's order, ne[0]
+// The weights of a target by role (names and shapes: docs/model.md section 4). Shapes are in ggml's order, ne[0]
 // first.
 
 #include <vector>
@@ -34,7 +34,7 @@ struct Attention {
     ggml_tensor *kv, *kv_norm;
     ggml_tensor *output_a, *output_b;  // output_a is [heads * head_size / groups, rank * groups], as in the file
     Compressor compressor;             // null members when the layer's ratio is 0
-    Indexer indexer;                   // null members unless the ratio is 4
+    Indexer indexer;                   // null members unless the layer is CSA
 };
 
 /// Weights of a layer's experts: gate and up [hidden, width, experts], down [width, hidden, experts], and a shared

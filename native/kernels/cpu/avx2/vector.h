@@ -1,5 +1,5 @@
 #pragma once
-// Eight rows of a tile at once, with AVX2, FMA and F16C.
+// Vectors of eight rows of a tile, with AVX2, FMA and F16C.
 
 #include <immintrin.h>
 

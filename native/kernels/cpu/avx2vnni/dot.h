@@ -5,7 +5,7 @@
 
 namespace ds4::kernels::DS4_ISA {
 
-/// As avx2/dot.h says. The instruction takes unsigned weights: signed ones have 128 added.
+/// Computes what avx2/dot.h says. The instruction takes unsigned weights: signed ones have 128 added.
 template <int greatest, bool is_signed, int groups>
 class Dot {
    public:

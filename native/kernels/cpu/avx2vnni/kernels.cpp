@@ -1,13 +1,13 @@
 #define DS4_ISA avx2vnni
 #include "cpu/avx2vnni/dot.h"
-#include "cpu/includes.h"
+#include "cpu/kernel_headers.h"
 
 namespace ds4::kernels::avx2vnni {
 
-#include "cpu/body.h"
+#include "cpu/all_kernels.h"
 
 extern const Kernels kernels;
-const Kernels kernels{"avx2vnni", quantise, product,      attend,   index_scores,
+const Kernels kernels{"avx2vnni", quantise, matmul,       attend,   index_scores,
                       swiglu,     squares,  weighted_sum, rms_norm, softmax_mean};
 
 }  // namespace ds4::kernels::avx2vnni

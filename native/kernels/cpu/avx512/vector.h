@@ -1,5 +1,5 @@
 #pragma once
-// All sixteen rows of a tile at once, with AVX-512 (F, BW) and VNNI.
+// Vectors of all sixteen rows of a tile, with AVX-512 (F, BW) and VNNI.
 
 #include <immintrin.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Four rows of a tile at once, with NEON and its dot products.
+// Vectors of four rows of a tile, with NEON and its dot products.
 
 #include <arm_neon.h>
 
@@ -77,7 +77,7 @@ inline Floats load_e8m0_half(const uint8_t* p) {
     return vreinterpretq_f32_u32(vbslq_u32(vcltq_u32(e, vdupq_n_u32(2)), subnormal, normal));
 }
 
-/// As avx2/dot.h says; no weight is above 127, so that all are signed.
+/// Computes what avx2/dot.h says; no weight is above 127, so that all are signed.
 template <int greatest, bool is_signed, int groups>
 class Dot {
    public:

@@ -1,5 +1,5 @@
 #pragma once
-// All sixteen rows of a tile, in plain C++.
+// Vectors of all sixteen rows of a tile, in plain C++.
 
 #include <array>
 #include <bit>
@@ -110,7 +110,7 @@ inline Floats load_e8m0_half(const uint8_t* p) {
     });
 }
 
-/// As avx2/dot.h says.
+/// Computes what avx2/dot.h says.
 template <int greatest, bool is_signed, int groups>
 class Dot {
    public:

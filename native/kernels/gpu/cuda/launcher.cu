@@ -1,6 +1,6 @@
 #include "gpu/cuda/runtime.h"
 #include "gpu/gpu_launcher.h"
-#include "gpu/open.h"
+#include "gpu/open_launcher.h"
 
 namespace ds4::kernels {
 

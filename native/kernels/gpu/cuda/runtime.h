@@ -14,7 +14,7 @@ inline const char* message(Status s) { return cudaGetErrorString(s); }
 inline Status last_error() { return cudaGetLastError(); }
 inline Status get_device(int* device) { return cudaGetDevice(device); }
 inline Status set_device(int device) { return cudaSetDevice(device); }
-/// Not held up by the default stream, on which ggml does not compute either.
+/// Creates a stream that does not wait for the default stream, on which ggml does not compute either.
 inline Status create_stream(Stream* s) { return cudaStreamCreateWithFlags(s, cudaStreamNonBlocking); }
 inline Status destroy_stream(Stream s) { return cudaStreamDestroy(s); }
 inline Status synchronize(Stream s) { return cudaStreamSynchronize(s); }

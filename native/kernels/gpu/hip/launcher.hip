@@ -1,7 +1,7 @@
 #include "gpu/hip/runtime.h"
 
 #include "gpu/gpu_launcher.h"
-#include "gpu/open.h"
+#include "gpu/open_launcher.h"
 
 namespace ds4::kernels {
 

@@ -14,7 +14,7 @@ inline const char* message(Status s) { return hipGetErrorString(s); }
 inline Status last_error() { return hipGetLastError(); }
 inline Status get_device(int* device) { return hipGetDevice(device); }
 inline Status set_device(int device) { return hipSetDevice(device); }
-/// Not held up by the default stream, on which ggml does not compute either.
+/// Creates a stream that does not wait for the default stream, on which ggml does not compute either.
 inline Status create_stream(Stream* s) { return hipStreamCreateWithFlags(s, hipStreamNonBlocking); }
 inline Status destroy_stream(Stream s) { return hipStreamDestroy(s); }
 inline Status synchronize(Stream s) { return hipStreamSynchronize(s); }

@@ -6,10 +6,10 @@
 namespace ds4::ops::cpu {
 namespace {
 
-/// Heads that are one piece of work: they share what they read of the keys.
+/// Heads of one piece of work; keys that are read for one are in the cache for the others.
 constexpr int64_t kHeads = 4;
 
-/// Keys that query i sees: of the shared ones, then of its own.
+/// Collects the keys that query i sees: shared ones, then its own.
 void visible_keys(const ggml_tensor* out, int64_t i, std::vector<const float*>& keys) {
     const ggml_tensor *shared = out->src[1], *mask = out->src[2], *own = out->src[4];
     keys.clear();
@@ -22,7 +22,7 @@ void visible_keys(const ggml_tensor* out, int64_t i, std::vector<const float*>& 
     }
 }
 
-/// Groups of heads of all queries are shared out in one sequence.
+/// Computes a thread's share of the groups of heads of all queries.
 void attend(ggml_tensor* out, int ith, int nth, void*) {
     const ggml_tensor *q = out->src[0], *sinks = out->src[3];
     const int64_t size = q->ne[0], heads = q->ne[1], groups = (heads + kHeads - 1) / kHeads;

@@ -13,7 +13,7 @@ struct Groups {
     std::vector<int32_t> first;          // where each one's choices begin, and the end
     std::vector<int32_t> choices, rows;  // of all experts: choice k of row r is k + used * r
 
-    /// Of selection [used, n], among `count` experts.
+    /// Groups the rows of selection [used, n] by expert, among `count` experts.
     void make(const ggml_tensor* selection, int64_t count) {
         const int64_t used = selection->ne[0], n = selection->ne[1];
         at_.assign(count + 1, 0);

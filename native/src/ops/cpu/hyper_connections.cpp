@@ -13,7 +13,7 @@ constexpr int64_t kColumns = 512;
 
 int64_t pieces(int64_t columns) { return (columns + kColumns - 1) / kColumns; }
 
-/// Of each row, what a piece of its flattened streams adds to fn x and, last, to the sum of squares:
+/// The sums of each row: what a piece of its flattened streams adds to fn x and, last, to the sum of squares:
 /// [mix + 1, pieces, n].
 void measure(ggml_tensor* out, int ith, int nth, void*) {
     const ggml_tensor *w = out->src[0], *x = out->src[1];
@@ -26,8 +26,8 @@ void measure(ggml_tensor* out, int ith, int nth, void*) {
         float* to = row<float>(out, piece);
         for (int64_t done = 0; done < fn.rows; done += kernels::kTile) {
             const auto* data = static_cast<const char*>(fn.data) + done / kernels::kTile * tile + first * column;
-            kernels().product({fn.format, columns, std::min(kernels::kTile, fn.rows - done), data}, rows, 0, 1,
-                              {to + done, out->ne[0] * out->ne[1]});
+            kernels().matmul({fn.format, columns, std::min(kernels::kTile, fn.rows - done), data}, rows, 0, 1,
+                             {to + done, out->ne[0] * out->ne[1]});
         }
         for (int64_t i = 0; i < x->ne[2]; i++) {
             row<float>(out, piece, i)[fn.rows] = kernels().squares(row(x, 0, i) + first, columns);
@@ -35,7 +35,7 @@ void measure(ggml_tensor* out, int ith, int nth, void*) {
     }
 }
 
-/// fn . RMS(flatten(X)), (2) and (3), of row i.
+/// fn . RMS(flatten(X)), (M2) and (M3), of row i.
 void finish_mix(const ggml_tensor* measured, int64_t i, int64_t columns, float epsilon, float* m) {
     const int64_t count = measured->ne[0] - 1;
     float squares = 0;
@@ -60,7 +60,7 @@ void normalise(float* c, int64_t streams, int64_t line, int64_t step, float epsi
     }
 }
 
-/// (7) of c [source][destination], in place.
+/// (M7) of c [source][destination], in place.
 void sinkhorn(float* c, int64_t streams, const HcOptions& options) {
     for (int64_t a = 0; a < streams; a++) {
         float* from = c + a * streams;
@@ -76,7 +76,7 @@ void sinkhorn(float* c, int64_t streams, const HcOptions& options) {
     }
 }
 
-/// (4)-(7) in place of m.
+/// (M4)-(M7) in place of m.
 void open_gates(float* m, const float* scale, const float* base, int64_t streams, const HcOptions& options) {
     for (int64_t k = 0; k < streams * (streams + 2); k++)
         m[k] = m[k] * scale[std::min<int64_t>(k / streams, 2)] + base[k];
@@ -105,7 +105,7 @@ void open(ggml_tensor* out, int ith, int nth, void*) {
     }
 }
 
-/// (10): pieces of all rows are shared out in one sequence.
+/// (M10): pieces of all rows are shared out in one sequence.
 void expand(ggml_tensor* out, int ith, int nth, void*) {
     const ggml_tensor *y = out->src[0], *x = out->src[1], *post = out->src[2], *comb = out->src[3];
     const int64_t hidden = x->ne[0], streams = x->ne[1], each = pieces(hidden);

@@ -6,7 +6,7 @@
 namespace ds4::ops::cpu {
 namespace {
 
-/// One query as the kernels read it.
+/// A query in the layout that the kernels read.
 class Query {
    public:
     void set(const ggml_tensor* q, const ggml_tensor* weights, int64_t i) {

@@ -4,8 +4,8 @@
 #include <array>
 #include <numeric>
 
+#include "ops/cpu/draft_vocab.h"
 #include "ops/cpu/nodes.h"
-#include "ops/cpu/shortlist.h"
 
 namespace ds4::ops::cpu {
 namespace {
@@ -19,7 +19,7 @@ std::span<T> row_of(const ggml_tensor* x, int64_t i) {
 void choose(ggml_tensor* ids, int ith, int nth, void*) {
     const Part part(ids->ne[1], ith, nth);
     for (int64_t j = part.first; j < part.last; j++)
-        shortlist(row_of<const float>(ids->src[0], j), row_of<int32_t>(ids, j));
+        likeliest_tokens(row_of<const float>(ids->src[0], j), row_of<int32_t>(ids, j));
 }
 
 /// Row i of a matrix of any type, as floats.
@@ -43,9 +43,9 @@ float dot(const float* a, const float* b, int64_t count) {
     return std::accumulate(sums.begin(), sums.end(), 0.0f);
 }
 
-/// What the node of a chain reads.
+/// The sources of a chain's node.
 struct Chain {
-    const ggml_tensor *base, *ids, *anchor, *embedding, *rows;  // rows: [rank, shortlist * block]
+    const ggml_tensor *base, *ids, *anchor, *embedding, *rows;  // rows: [rank, draft_vocab * block]
 
     explicit Chain(const ggml_tensor* node)
         : base(node->src[0]), ids(node->src[1]), anchor(node->src[2]), embedding(node->src[3]), rows(node->src[4]) {}
@@ -71,7 +71,7 @@ struct Chain {
 };
 
 /// The anchor, then the likeliest token of each position: [1 + block]. One thread, because each position waits for the
-/// one before, and a shortlist is little work.
+/// one before, and a draft_vocab is little work.
 void take_likeliest(ggml_tensor* tokens, int ith, int, void*) {
     if (ith) return;
     const Chain chain(tokens);
@@ -83,7 +83,7 @@ void take_likeliest(ggml_tensor* tokens, int ith, int, void*) {
     }
 }
 
-/// q [shortlist, block]; the tokens drawn go to the history.
+/// q [draft_vocab, block]; the tokens drawn go to the history.
 void draw_tokens(ggml_tensor* q, int ith, int, void*) {
     if (ith) return;
     const Chain chain(q);
@@ -105,7 +105,7 @@ void copy_drawn(ggml_tensor* tokens, int ith, int, void*) {
     if (!draw.error) std::copy(draw.history.end() - std::ssize(out), draw.history.end(), out.begin());
 }
 
-/// The listed rows of W2, widened: [rank, shortlist * block].
+/// The listed rows of W2, widened: [rank, draft_vocab * block].
 ggml_tensor* listed_rows(const Build& b, ggml_tensor* w, ggml_tensor* ids) {
     return w ? ggml_get_rows(b.ctx, w, ggml_reshape_1d(b.ctx, ids, ggml_nelements(ids))) : nullptr;
 }
@@ -117,7 +117,7 @@ ggml_tensor* part_of(const Build& b, ggml_tensor* x, int64_t first, int64_t coun
 }  // namespace
 
 MarkovChain markov_chain(const Build& b, const MarkovInput& in) {
-    const int64_t width = in.shortlist, block = in.base->ne[1];
+    const int64_t width = in.draft_vocab, block = in.base->ne[1];
     MarkovChain out{};
     out.ids = node(b, GGML_TYPE_I32, {width, block}, {in.base}, choose);
     const auto chain = [&](ggml_type type, std::initializer_list<int64_t> shape, ggml_custom_op_t run) {

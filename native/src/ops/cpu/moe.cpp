@@ -10,7 +10,7 @@ namespace {
 /// Inner outputs of an expert are computed by two tiles: so many are quantised together.
 constexpr int64_t kPiece = 2 * kernels::kTile;
 
-/// Rows as products read them.
+/// Rows in the layout that products read.
 struct RowForm {
     int64_t columns;
     bool quantised;
@@ -32,8 +32,8 @@ struct RowForm {
     }
 };
 
-/// What gate and up products lead to: rows for the down products, of each choice of each row, then of the shared
-/// expert for each row.
+/// The rows between the gate and up products and the down products: rows for the down products, of each choice of each
+/// row, then of the shared expert for each row.
 struct Inner {
     RowForm routed, shared;
 
@@ -87,7 +87,8 @@ struct Expert {
 
     int64_t pieces() const { return (gate.rows + kPiece - 1) / kPiece; }
 
-    /// Of a piece: the bytes that are read, and for each row about as much as a sixteenth of a byte for each weight.
+    /// The cost of a piece: the bytes that are read, and for each row about as much as a sixteenth of a byte for each
+    /// weight.
     int64_t cost() const {
         const size_t bytes =
             kernels::tile_bytes(gate.format, gate.columns) + kernels::tile_bytes(up.format, up.columns);
@@ -105,8 +106,8 @@ void multiply(const kernels::Matrix& matrix, const Inputs& inputs, int64_t piece
     const size_t bytes = kernels::tile_bytes(matrix.format, matrix.columns);
     const int64_t rows = std::min(kPiece, matrix.rows - piece * kPiece);
     const void* data = static_cast<const char*>(matrix.data) + 2 * piece * bytes;
-    kernels().product({matrix.format, matrix.columns, rows, data}, inputs.of(matrix.format), 0, kernels::tiles(rows),
-                      {out, kPiece});
+    kernels().matmul({matrix.format, matrix.columns, rows, data}, inputs.of(matrix.format), 0, kernels::tiles(rows),
+                     {out, kPiece});
 }
 
 void Expert::run(int64_t first, int64_t last) const {
@@ -179,8 +180,8 @@ void close_experts(ggml_tensor* out, int ith, int nth, void*) {
     const Part part(kernels::tiles(out->ne[0]), ith, nth);
     auto* data = static_cast<float*>(out->data);
     if (shared_down) {
-        kernels().product(matrix_of(shared_down), {inner.shared_rows(opened, used, n), inner.shared.bytes(), n},
-                          part.first, part.last, {data, out->ne[0]});
+        kernels().matmul(matrix_of(shared_down), {inner.shared_rows(opened, used, n), inner.shared.bytes(), n},
+                         part.first, part.last, {data, out->ne[0]});
     } else {
         clear(out, part);
     }
@@ -194,8 +195,8 @@ void close_experts(ggml_tensor* out, int ith, int nth, void*) {
     for (int64_t i = 0; i < std::ssize(groups.experts); i++) {
         const int32_t first = groups.first[i];
         const kernels::Rows rows{opened->data, inner.routed.bytes(), groups.size(i), &groups.choices[first]};
-        kernels().product(matrix_of(down, groups.experts[i]), rows, part.first, part.last,
-                          {data, out->ne[0], &groups.rows[first], &scales[first]});
+        kernels().matmul(matrix_of(down, groups.experts[i]), rows, part.first, part.last,
+                         {data, out->ne[0], &groups.rows[first], &scales[first]});
     }
 }
 

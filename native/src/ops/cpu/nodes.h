@@ -59,47 +59,47 @@ Options options_of(const ggml_tensor* made) {
 /// The kernels that all nodes use: the fastest this processor runs.
 const kernels::Kernels& kernels();
 
-/// Rows of x [columns, ...] as products of packed weights of this format read them; x itself for floats. Quantised
+/// Rows of x [columns, ...] in the layout that products of this format read; x itself for floats. Rows are quantised
 /// once, however many products read it.
 ggml_tensor* rows_for(const Build& b, kernels::Format format, ggml_tensor* x);
 
 /// W x for packed W and x [columns, n]; with g matrices in W, x [columns, g, n] and each has inputs of its own.
 /// Returns [rows * g, n].
-ggml_tensor* product(const Build& b, ggml_tensor* w, ggml_tensor* x);
+ggml_tensor* matmul(const Build& b, ggml_tensor* w, ggml_tensor* x);
 
-/// As ops::attention. Reads only the keys that a query sees.
+/// Implements ops::attention. Reads only the keys that a query sees.
 ggml_tensor* attention(const Build& b, const AttentionInput& in);
 
-/// Streams that a row may have.
+/// The most streams that the nodes of hyper-connections take.
 constexpr int64_t kMostStreams = 8;
-/// As ops::hc_open, for packed floats.
+/// Implements ops::hc_open for packed floats.
 HcInput hc_open(const Build& b, ggml_tensor* x, const HcWeights& w, ggml_tensor* norm, const HcOptions& options);
-/// As ops::hc_expand.
+/// Implements ops::hc_expand.
 ggml_tensor* hc_expand(const Build& b, ggml_tensor* y, ggml_tensor* x, const HcMix& mix);
 
-/// As ops::rms_norm.
+/// Implements ops::rms_norm.
 ggml_tensor* rms_norm(const Build& b, ggml_tensor* x, ggml_tensor* weight, float epsilon);
 
-/// As ops::compress.
+/// Implements ops::compress.
 ggml_tensor* compress(const Build& b, const CompressInput& in);
 
-/// As ops::index_scores. Hidden keys are not read.
+/// Implements ops::index_scores. Hidden keys are not read.
 ggml_tensor* index_scores(const Build& b, ggml_tensor* q, ggml_tensor* keys, ggml_tensor* weights, ggml_tensor* mask);
 
-/// As ops::top_rows.
+/// Implements ops::top_rows.
 ggml_tensor* top_rows(const Build& b, ggml_tensor* scores, int64_t count);
 /// The indices of the `chosen` greatest of a row, ascending; of equal ones the first, and NaN is the least.
 void greatest(const float* row, int64_t count, int32_t* chosen, int64_t wanted);
 
-/// As ops::expert_product, for packed W: reads the matrices that any row has chosen, each once.
-ggml_tensor* expert_product(const Build& b, ggml_tensor* w, ggml_tensor* x, ggml_tensor* selection);
+/// Implements ops::expert_matmul for packed W: reads the matrices that any row has chosen, each once.
+ggml_tensor* expert_matmul(const Build& b, ggml_tensor* w, ggml_tensor* x, ggml_tensor* selection);
 
-/// As ops::router_scores, for a packed router.
+/// Implements ops::router_scores for a packed router.
 ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h);
-/// As ops::route.
+/// Implements ops::route.
 Routes route(const Build& b, ggml_tensor* scores, const RouteBy& by, const RouteOptions& options);
-/// As ops::moe, for weights that are all packed; experts are added in ascending order, after the shared one. Without
-/// shared weights it is the sum of the routed ones.
+/// Implements ops::moe for weights that are all packed; experts are added in ascending order, after the shared one.
+/// Without shared weights it is the sum of the routed ones.
 ggml_tensor* moe(const Build& b, ggml_tensor* h, const Routes& routes, const MoeWeights& w, const MoeOptions& options);
 
 }  // namespace ds4::ops::cpu

@@ -6,16 +6,16 @@
 namespace ds4::ops::cpu {
 namespace {
 
-/// sqrt(softplus(x)) (31).
+/// sqrt(softplus(x)) (M31).
 float score(float x) { return std::sqrt(x > 20 ? x : std::log1p(std::exp(x))); }
 
-/// A thread turns the products of its own tiles into scores.
+/// Turns the products of a thread's tiles into scores.
 void score_experts(ggml_tensor* out, int ith, int nth, void*) {
     const ggml_tensor *w = out->src[0], *x = out->src[1];
     const kernels::Matrix matrix = kernels::packed_of(w)->matrix(w, 0);
     const Part part(kernels::tiles(matrix.rows), ith, nth);
-    kernels().product(matrix, {x->data, x->nb[1], out->ne[1]}, part.first, part.last,
-                      {static_cast<float*>(out->data), out->ne[0]});
+    kernels().matmul(matrix, {x->data, x->nb[1], out->ne[1]}, part.first, part.last,
+                     {static_cast<float*>(out->data), out->ne[0]});
     const int64_t first = part.first * kernels::kTile, last = std::min(part.last * kernels::kTile, matrix.rows);
     for (int64_t i = 0; i < out->ne[1]; i++) {
         auto* scores = row<float>(out, i);
@@ -30,7 +30,7 @@ void choose_by_score(const ggml_tensor* scores, const ggml_tensor* bias, int64_t
     greatest(biased.data(), scores->ne[0], chosen, used);
 }
 
-/// Weights of the chosen experts (33).
+/// Weights of the chosen experts (M33).
 void weigh(const float* scores, const int32_t* chosen, const RouteOptions& options, float* weights) {
     float sum = 0;
     for (int64_t k = 0; k < options.used; k++) sum += scores[chosen[k]];

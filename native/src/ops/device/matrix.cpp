@@ -1,6 +1,6 @@
 #include <optional>
 
-#include "ops/device/slots.h"
+#include "ops/device/kernel_nodes.h"
 
 namespace ds4::ops::device {
 namespace {

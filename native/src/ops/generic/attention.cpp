@@ -13,7 +13,7 @@ ggml_tensor* swap_outer(const Build& b, ggml_tensor* x) {
 
 ggml_tensor* transposed(const Build& b, ggml_tensor* x) { return ggml_cont(b.ctx, ggml_transpose(b.ctx, x)); }
 
-ggml_tensor* exact_product(const Build& b, ggml_tensor* w, ggml_tensor* x) {
+ggml_tensor* exact_matmul(const Build& b, ggml_tensor* w, ggml_tensor* x) {
     ggml_tensor* y = ggml_mul_mat(b.ctx, w, x);
     ggml_mul_mat_set_prec(y, GGML_PREC_F32);
     return y;
@@ -23,13 +23,13 @@ ggml_tensor* exact_product(const Build& b, ggml_tensor* w, ggml_tensor* x) {
 ggml_tensor* shared_logits(const Build& b, const AttentionInput& in, ggml_tensor* q_by_head) {
     const int64_t n = in.q->ne[2], heads = in.q->ne[1];
     ggml_tensor* q = ggml_reshape_2d(b.ctx, q_by_head, in.q->ne[0], n * heads);
-    return ggml_reshape_3d(b.ctx, exact_product(b, in.shared, q), in.shared->ne[1], n, heads);
+    return ggml_reshape_3d(b.ctx, exact_matmul(b, in.shared, q), in.shared->ne[1], n, heads);
 }
 
 /// Weighted sum of the shared values: p [rows, n, heads] -> [size, n, heads].
 ggml_tensor* shared_values(const Build& b, ggml_tensor* shared, ggml_tensor* p) {
     ggml_tensor* flat = ggml_reshape_2d(b.ctx, p, p->ne[0], p->ne[1] * p->ne[2]);
-    ggml_tensor* o = exact_product(b, transposed(b, shared), flat);
+    ggml_tensor* o = exact_matmul(b, transposed(b, shared), flat);
     return ggml_reshape_3d(b.ctx, o, shared->ne[0], p->ne[1], p->ne[2]);
 }
 
@@ -53,11 +53,11 @@ ggml_tensor* generic::attention(const Build& b, const AttentionInput& in) {
     if (!in.selected) return swap_outer(b, shared_values(b, in.shared, softmax(b, in, logits)));
 
     const int64_t shared = in.shared->ne[1], k = in.selected->ne[1];
-    ggml_tensor* own = exact_product(b, in.selected, in.q);  // [k, heads, n]
+    ggml_tensor* own = exact_matmul(b, in.selected, in.q);  // [k, heads, n]
     ggml_tensor* p = softmax(b, in, ggml_concat(b.ctx, logits, swap_outer(b, own), 0));
     ggml_tensor* o = swap_outer(b, shared_values(b, in.shared, slice(b, p, 0, shared)));
     ggml_tensor* own_p = swap_outer(b, slice(b, p, shared, k));  // [k, heads, n]
-    return ggml_add(b.ctx, o, exact_product(b, transposed(b, in.selected), own_p));
+    return ggml_add(b.ctx, o, exact_matmul(b, transposed(b, in.selected), own_p));
 }
 
 ggml_tensor* generic::index_scores(const Build& b, ggml_tensor* q, ggml_tensor* keys, ggml_tensor* weights,

@@ -12,7 +12,7 @@ ggml_tensor* gather(const Build& b, const CompressInput& in, ggml_tensor* joined
 }
 
 /// The slots of every finished block: the first halves of the block before, then the second halves of its own
-/// positions (23); or its own positions alone (22).
+/// positions (M23); or its own positions alone (M22).
 ggml_tensor* slots(const Build& b, const CompressInput& in, ggml_tensor* ring, ggml_tensor* rows) {
     ggml_tensor* joined = ggml_concat(b.ctx, ring, rows, 1);
     if (!in.previous) return gather(b, in, joined, in.own, 0);

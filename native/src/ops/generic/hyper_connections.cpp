@@ -3,10 +3,10 @@
 namespace ds4::ops {
 namespace {
 
-/// fn . RMS(flatten(X)), (2) and (3): [mix, n].
+/// fn . RMS(flatten(X)), (M2) and (M3): [mix, n].
 ggml_tensor* mixes(const Build& b, ggml_tensor* x, ggml_tensor* fn, float norm_epsilon) {
     ggml_tensor* flat = ggml_reshape_2d(b.ctx, x, x->ne[0] * x->ne[1], x->ne[2]);
-    return product(b, fn, ggml_rms_norm(b.ctx, flat, norm_epsilon));
+    return matmul(b, fn, ggml_rms_norm(b.ctx, flat, norm_epsilon));
 }
 
 /// sigmoid(m[first .. first+count) * scale[index] + base[first ..)): [count, n].

@@ -3,7 +3,7 @@
 namespace ds4::ops::generic {
 namespace {
 
-/// What the positions choose from.
+/// The tokens and logits that the positions choose from.
 struct Candidates {
     ggml_tensor* logits;         // [width, block]
     ggml_tensor* ids = nullptr;  // [width, block] I32; null for the whole vocabulary
@@ -12,7 +12,7 @@ struct Candidates {
 
 Candidates candidates(const Build& b, const MarkovInput& in) {
     ggml_context* ctx = b.ctx;
-    const int64_t vocab = in.base->ne[0], block = in.base->ne[1], width = in.shortlist;
+    const int64_t vocab = in.base->ne[0], block = in.base->ne[1], width = in.draft_vocab;
     if (width == 0) return {in.base, nullptr, in.output};
     ggml_tensor* ids = ggml_top_k(ctx, in.base, static_cast<int>(width));
     ggml_tensor* logits = ggml_get_rows(ctx, ggml_reshape_3d(ctx, in.base, 1, vocab, block), ids);

@@ -5,7 +5,7 @@
 namespace ds4::ops::generic {
 namespace {
 
-/// silu(min(gate, c)) * clip(up, -c, c) (34).
+/// silu(min(gate, c)) * clip(up, -c, c) (M34).
 ggml_tensor* clamped_swiglu(const Build& b, ggml_tensor* gate, ggml_tensor* up, float clamp) {
     if (clamp > 0) {
         gate = ggml_clamp(b.ctx, gate, -INFINITY, clamp);
@@ -14,7 +14,7 @@ ggml_tensor* clamped_swiglu(const Build& b, ggml_tensor* gate, ggml_tensor* up, 
     return ggml_swiglu_split(b.ctx, gate, up);
 }
 
-/// Weights of the chosen experts (33): [used, n].
+/// Weights of the chosen experts (M33): [used, n].
 ggml_tensor* expert_weights(const Build& b, ggml_tensor* scores, ggml_tensor* selection, const RouteOptions& o) {
     const int64_t n = scores->ne[1], used = selection->ne[0];
     ggml_tensor* columns = ggml_reshape_3d(b.ctx, scores, 1, scores->ne[0], n);
@@ -38,15 +38,15 @@ ggml_tensor* sum_experts(const Build& b, ggml_tensor* x) {
 
 ggml_tensor* routed(const Build& b, ggml_tensor* h, ggml_tensor* selection, const MoeWeights& w, float clamp) {
     ggml_tensor* rows = ggml_reshape_3d(b.ctx, h, h->ne[0], 1, h->ne[1]);
-    ggml_tensor* gate = expert_product(b, w.gate, rows, selection);
-    ggml_tensor* up = expert_product(b, w.up, rows, selection);
-    return expert_product(b, w.down, clamped_swiglu(b, gate, up, clamp), selection);
+    ggml_tensor* gate = expert_matmul(b, w.gate, rows, selection);
+    ggml_tensor* up = expert_matmul(b, w.up, rows, selection);
+    return expert_matmul(b, w.down, clamped_swiglu(b, gate, up, clamp), selection);
 }
 
 }  // namespace
 
 ggml_tensor* router_scores(const Build& b, ggml_tensor* router, ggml_tensor* h) {
-    ggml_tensor* logits = product(b, router, h);
+    ggml_tensor* logits = matmul(b, router, h);
     if (logits->op == GGML_OP_MUL_MAT) ggml_mul_mat_set_prec(logits, GGML_PREC_F32);
     return ggml_sqrt(b.ctx, ggml_softplus(b.ctx, logits));
 }
@@ -58,9 +58,9 @@ Routes route(const Build& b, ggml_tensor* scores, const RouteBy& by, const Route
 }
 
 ggml_tensor* shared_expert(const Build& b, ggml_tensor* h, const MoeWeights& w, float clamp) {
-    ggml_tensor* gate = product(b, w.shared_gate, h);
-    ggml_tensor* up = product(b, w.shared_up, h);
-    return product(b, w.shared_down, clamped_swiglu(b, gate, up, clamp));
+    ggml_tensor* gate = matmul(b, w.shared_gate, h);
+    ggml_tensor* up = matmul(b, w.shared_up, h);
+    return matmul(b, w.shared_down, clamped_swiglu(b, gate, up, clamp));
 }
 
 ggml_tensor* moe(const Build& b, ggml_tensor* h, const Routes& routes, const MoeWeights& w, const MoeOptions& o) {

@@ -1,29 +1,30 @@
 #pragma once
-// The arguments of Metal kernels from what is asked of a launcher, for the device's launcher and the emulator's.
+// The arguments of Metal kernels, made of the work that a launcher is given, for the device's launcher and the
+// emulator's.
 
 #include <cstdint>
 #include <string>
 
-#include "gpu/work.h"
+#include "gpu/limits.h"
 #include "metal/arguments.h"
 
-namespace ds4::kernels::metal_work {
+namespace ds4::kernels::metal_arguments {
 
 /// Threads of a threadgroup, and tokens of a row that one looks at; as the kernels have them.
 constexpr int kThreads = 256, kRowPiece = 8 * kThreads;
 
-/// Sizes of a Candidate and of a Pick (chances.h).
+/// Sizes of a Candidate and of a Pick (gumbel_noise.h).
 constexpr size_t kCandidateBytes = 16, kPickBytes = 20;
 
-inline ChanceArguments chance_arguments(const DrawKey& key) {
+inline NoiseArguments noise_arguments(const DrawKey& key) {
     return {static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32), static_cast<uint32_t>(key.counter),
             static_cast<uint32_t>(key.counter >> 32)};
 }
 
-/// For the first position.
+/// Makes the arguments of the first position.
 inline MarkovArguments markov_arguments(const MarkovHead& w) {
     MarkovArguments a{};
-    a.key = chance_arguments(w.key);
+    a.key = noise_arguments(w.key);
     a.draws = w.temperature > 0;
     a.scale = a.draws ? 1 / w.temperature : 1;
     a.vocab = w.vocab;
@@ -53,7 +54,7 @@ inline std::string markov_position_kernel(const DeviceMatrix& output) {
 
 inline AcceptanceArguments acceptance_arguments(const DeviceAcceptance& w) {
     AcceptanceArguments a{};
-    a.key = chance_arguments(w.key);
+    a.key = noise_arguments(w.key);
     a.draws = w.temperature > 0;
     a.scale = a.draws ? 1 / w.temperature : 1;
     a.vocab = w.vocab;
@@ -64,4 +65,4 @@ inline AcceptanceArguments acceptance_arguments(const DeviceAcceptance& w) {
     return a;
 }
 
-}  // namespace ds4::kernels::metal_work
+}  // namespace ds4::kernels::metal_arguments

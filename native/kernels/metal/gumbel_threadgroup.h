@@ -1,14 +1,14 @@
-// chances.h for Metal kernels, and its sums over a threadgroup; as gpu/chances.cuh. Included by the text of a kernel,
-// after words.h and `using namespace metal`.
+// gumbel_noise.h for Metal kernels, and its sums over a threadgroup; as gpu/gumbel_noise.cuh. Included by the text of a
+// kernel, after address_spaces.h and `using namespace metal`.
 
 #define DS4_FUNCTION inline
 constant constexpr float kInfinity = INFINITY;
-inline uint high_product(uint a, uint b) { return mulhi(a, b); }
+inline uint high_bits_of_product(uint a, uint b) { return mulhi(a, b); }
 
-#include "chances.h"
+#include "gumbel_noise.h"
 
-inline ChanceKey chance_key(constant ChanceArguments& a) {
-    const ChanceKey key = {a.seed_low, a.seed_high, a.counter_low, a.counter_high};
+inline NoiseKey noise_key(constant NoiseArguments& a) {
+    const NoiseKey key = {a.seed_low, a.seed_high, a.counter_low, a.counter_high};
     return key;
 }
 
@@ -42,14 +42,14 @@ struct Add {
     float operator()(float a, float b) const { return a + b; }
 };
 
-/// The values of a simdgroup as one, the same for all its lanes.
+/// Merges the values of a simdgroup; the result is the same for all its lanes.
 template <typename T, typename Merge>
 T over_part(T x, Merge merge) {
     for (int mask = kPart / 2; mask > 0; mask /= 2) x = merge(x, shuffled(x, ushort(mask)));
     return x;
 }
 
-/// All threads' values as one, the same for every thread. `parts` has kParts elements.
+/// Merges the values of all threads; the result is the same for every thread. `parts` has kParts elements.
 template <typename T, typename Merge>
 T over_block(T x, DS4_THREADGROUP(T) parts, int thread_index, Merge merge) {
     x = over_part(x, merge);

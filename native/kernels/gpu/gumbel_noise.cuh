@@ -1,5 +1,5 @@
 #pragma once
-// chances.h for the kernels of this folder, and its sums over a block.
+// gumbel_noise.h for the kernels of this folder, and its sums over a block.
 
 #include "gpu/simt.h"
 #include "launcher.h"
@@ -8,13 +8,13 @@
 
 namespace ds4::kernels::simt {
 
-DS4_DEVICE uint32_t high_product(uint32_t a, uint32_t b) {
+DS4_DEVICE uint32_t high_bits_of_product(uint32_t a, uint32_t b) {
     return static_cast<uint32_t>((static_cast<uint64_t>(a) * b) >> 32);
 }
 
-#include "chances.h"
+#include "gumbel_noise.h"
 
-inline ChanceKey chance_key(const DrawKey& key) {
+inline NoiseKey noise_key(const DrawKey& key) {
     return {static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32), static_cast<uint32_t>(key.counter),
             static_cast<uint32_t>(key.counter >> 32)};
 }
@@ -53,7 +53,7 @@ DS4_DEVICE float shuffled(float x, int mask) {
     return shuffle_xor<kWave>(x, mask);
 }
 
-/// The values of a part's threads as one, the same for all of them.
+/// Merges the values of a part's threads; the result is the same for all of them.
 template <int kWave, typename T, typename Merge>
 DS4_DEVICE T over_part(T x, Merge merge) {
     DS4_UNROLL
@@ -61,7 +61,7 @@ DS4_DEVICE T over_part(T x, Merge merge) {
     return x;
 }
 
-/// All threads' values as one, the same for every thread. `parts` has kParts elements.
+/// Merges the values of all threads of a block; the result is the same for every thread. `parts` has kParts elements.
 template <int kWave, typename T, typename Merge>
 DS4_DEVICE T over_block(T x, Shared<T> parts, Merge merge) {
     x = over_part<kWave>(x, merge);
@@ -77,7 +77,7 @@ DS4_DEVICE T over_block(T x, Shared<T> parts, Merge merge) {
     return all;
 }
 
-/// The candidates that blocks left of one row, as one.
+/// Merges the candidates that blocks left of one row.
 template <int kWave>
 DS4_DEVICE Candidate over_blocks(Global<const Candidate> left, int count, Shared<Candidate> parts, float scale) {
     Candidate c = no_candidate();

@@ -110,7 +110,7 @@ inline void deliver(const float (*from)[kTile], const Matrix& matrix, int64_t ti
 }
 
 template <class Reader>
-void quantised_product(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out) {
+void quantised_matmul(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out) {
     const int64_t bytes = matrix.columns / Reader::columns * static_cast<int64_t>(sizeof(typename Reader::Tile));
     for (int64_t tile = first; tile < last; tile++) {
         const auto* data = static_cast<const std::byte*>(matrix.data) + tile * bytes;
@@ -164,7 +164,7 @@ void float_pass(const typename Reader::Value* tile, int64_t columns, const float
 }
 
 template <class Reader>
-void float_product(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out) {
+void float_matmul(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out) {
     for (int64_t tile = first; tile < last; tile++) {
         const auto* data = static_cast<const typename Reader::Value*>(matrix.data) + tile * matrix.columns * kTile;
         for (int64_t row = 0; row < rows.count; row += kFloatPassRows) {
@@ -181,31 +181,31 @@ void float_product(const Matrix& matrix, const Rows& rows, int64_t first, int64_
     }
 }
 
-inline void product(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out) {
+inline void matmul(const Matrix& matrix, const Rows& rows, int64_t first, int64_t last, const Outputs& out) {
     switch (matrix.format) {
         case Format::f32:
-            return float_product<ReadF32>(matrix, rows, first, last, out);
+            return float_matmul<ReadF32>(matrix, rows, first, last, out);
         case Format::f16:
-            return float_product<ReadF16>(matrix, rows, first, last, out);
+            return float_matmul<ReadF16>(matrix, rows, first, last, out);
         case Format::bf16:
-            return float_product<ReadBf16>(matrix, rows, first, last, out);
+            return float_matmul<ReadBf16>(matrix, rows, first, last, out);
         case Format::q8_0:
-            return quantised_product<ReadQ8_0>(matrix, rows, first, last, out);
+            return quantised_matmul<ReadQ8_0>(matrix, rows, first, last, out);
         case Format::q4_0:
-            return quantised_product<ReadQ4_0>(matrix, rows, first, last, out);
+            return quantised_matmul<ReadQ4_0>(matrix, rows, first, last, out);
         case Format::mxfp4:
-            return quantised_product<ReadMxfp4>(matrix, rows, first, last, out);
+            return quantised_matmul<ReadMxfp4>(matrix, rows, first, last, out);
         case Format::q2_k:
-            return quantised_product<ReadQ2_K>(matrix, rows, first, last, out);
+            return quantised_matmul<ReadQ2_K>(matrix, rows, first, last, out);
         case Format::q4_k:
-            return quantised_product<ReadQ4_K>(matrix, rows, first, last, out);
+            return quantised_matmul<ReadQ4_K>(matrix, rows, first, last, out);
         case Format::q5_k:
-            return quantised_product<ReadQ5_K>(matrix, rows, first, last, out);
+            return quantised_matmul<ReadQ5_K>(matrix, rows, first, last, out);
         case Format::q6_k:
-            return quantised_product<ReadQ6_K>(matrix, rows, first, last, out);
+            return quantised_matmul<ReadQ6_K>(matrix, rows, first, last, out);
         case Format::iq2_xxs:
-            return quantised_product<ReadIq2Xxs>(matrix, rows, first, last, out);
+            return quantised_matmul<ReadIq2Xxs>(matrix, rows, first, last, out);
         case Format::iq3_xxs:
-            return quantised_product<ReadIq3Xxs>(matrix, rows, first, last, out);
+            return quantised_matmul<ReadIq3Xxs>(matrix, rows, first, last, out);
     }
 }

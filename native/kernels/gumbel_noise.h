@@ -1,28 +1,28 @@
 // Random numbers, and what is kept of the tokens seen so far: one text for the kernels of gpu/ and of metal/, in the
 // language that both have. Whoever includes it has opened a namespace with DS4_FUNCTION (before a function that runs on
-// the device), high_product, exp, log, fma and kInfinity.
+// the device), high_bits_of_product, exp, log, fma and kInfinity.
 //
 // A draw is Gumbel-max: of tokens with log-weights w and independent Gumbel noise g, the greatest w + g is token v with
 // probability exp(w_v) / sum exp(w). The noise of a token depends on the key, what is drawn, the row and the token, and
 // so neither on the grid nor on the width of a wave.
 
-/// A DrawKey in words of 32 bits.
-struct ChanceKey {
+/// A DrawKey (launcher.h) as four words of 32 bits.
+struct NoiseKey {
     uint32_t seed_low, seed_high, counter_low, counter_high;
 };
 
 /// The counter's fourth word begins with what is drawn. 0 is the host's generator's, which may have the same seed.
-enum Drawn { kProposal = 1, kStands = 2, kToken = 3 };
+enum Drawn { kProposal = 1, kAcceptance = 2, kToken = 3 };
 
-struct ChanceBits {
+struct PhiloxBits {
     uint32_t a, b, c, d;
 };
 
 /// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011), as on the host.
-DS4_FUNCTION ChanceBits philox(ChanceBits x, uint32_t key0, uint32_t key1) {
+DS4_FUNCTION PhiloxBits philox(PhiloxBits x, uint32_t key0, uint32_t key1) {
     for (int round = 0; round < 10; round++) {
-        const ChanceBits next = {high_product(0xCD9E8D57u, x.c) ^ x.b ^ key0, 0xCD9E8D57u * x.c,
-                                 high_product(0xD2511F53u, x.a) ^ x.d ^ key1, 0xD2511F53u * x.a};
+        const PhiloxBits next = {high_bits_of_product(0xCD9E8D57u, x.c) ^ x.b ^ key0, 0xCD9E8D57u * x.c,
+                                 high_bits_of_product(0xD2511F53u, x.a) ^ x.d ^ key1, 0xD2511F53u * x.a};
         x = next;
         key0 += 0x9E3779B9u;
         key1 += 0xBB67AE85u;
@@ -40,10 +40,10 @@ DS4_FUNCTION float negative_log_below_one(float t) {
 
 /// Exponentially distributed, never 0 and never infinite: -log of the uniform number 1 - (x + 1/2) 2^-64 with the 64
 /// random bits x. Either end of (0, 1) is taken as its distance to that end, which a float holds to 24 digits.
-DS4_FUNCTION float exponential(ChanceKey key, Drawn drawn, int row, int index) {
-    const ChanceBits counter = {key.counter_low, key.counter_high, static_cast<uint32_t>(index),
+DS4_FUNCTION float exponential(NoiseKey key, Drawn drawn, int row, int index) {
+    const PhiloxBits counter = {key.counter_low, key.counter_high, static_cast<uint32_t>(index),
                                 static_cast<uint32_t>(drawn) << 16 | static_cast<uint32_t>(row)};
-    const ChanceBits bits = philox(counter, key.seed_low, key.seed_high);
+    const PhiloxBits bits = philox(counter, key.seed_low, key.seed_high);
     const bool upper = bits.b >> 31;
     const uint32_t high = upper ? ~bits.b : bits.b, low = upper ? ~bits.a : bits.a;
     // 2^-32, 2^-64, 2^-65
@@ -52,15 +52,15 @@ DS4_FUNCTION float exponential(ChanceKey key, Drawn drawn, int row, int index) {
     return upper ? -log(t) : negative_log_below_one(t);
 }
 
-DS4_FUNCTION float gumbel(ChanceKey key, Drawn drawn, int row, int index) {
+DS4_FUNCTION float gumbel(NoiseKey key, Drawn drawn, int row, int index) {
     return -log(exponential(key, drawn, row, index));
 }
 
-/// The token of nothing.
+/// The token of an empty Candidate or Pick.
 enum { kNoToken = 0x7fffffff };
 
-/// What is kept of some logits of a row. All is relative to the greatest of them, so that no temperature makes numbers
-/// so large that differences are lost.
+/// The softmax and the Gumbel-max winner over some logits of a row. All is relative to the greatest of them, so that no
+/// temperature makes numbers so large that differences are lost.
 struct Candidate {
     float max;      // the greatest logit
     float sum;      // of exp((logit - max) scale); NaN where a logit is NaN
@@ -86,7 +86,7 @@ DS4_FUNCTION Candidate candidate(float logit, float noise, int token) {
     return c;
 }
 
-/// Of both; the same bits whichever comes first. `scale` is 1 / temperature.
+/// Merges two candidates; the bits are the same whichever comes first. `scale` is 1 / temperature.
 DS4_FUNCTION Candidate merged(Candidate a, Candidate b, float scale) {
     const bool swap = b.max > a.max;
     const Candidate upper = swap ? b : a, lower = swap ? a : b;
@@ -117,9 +117,9 @@ DS4_FUNCTION float log_probability(RowSum row, float logit, float scale) {
     return (logit - row.max) * scale - row.log_sum;
 }
 
-/// Whether a proposal stands: with probability min(1, p / q). An exponential number E is above log q - log p = d > 0
-/// with probability exp(-d) = p / q, and is never 0. p = 0 makes d infinite or NaN, and the proposal falls.
-DS4_FUNCTION bool stands(float log_p, float log_q, float exponential) { return exponential > log_q - log_p; }
+/// Whether a proposal is accepted: with probability min(1, p / q). An exponential number E is above log q - log p = d >
+/// 0 with probability exp(-d) = p / q, and is never 0. p = 0 makes d infinite or NaN, and the proposal is rejected.
+DS4_FUNCTION bool accepted(float log_p, float log_q, float exponential) { return exponential > log_q - log_p; }
 
 /// log of max(p - q, 0).
 DS4_FUNCTION float log_residual(float log_p, float log_q) {
@@ -142,7 +142,7 @@ DS4_FUNCTION bool wins(float score, int32_t token, float other_score, int32_t ot
     return score > other_score || (score == other_score && token < other_token);
 }
 
-/// Of both; the same bits whichever comes first.
+/// Merges two picks; the bits are the same whichever comes first.
 DS4_FUNCTION Pick merged(Pick a, Pick b) {
     const bool first = wins(a.score, a.token, b.score, b.token);
     const bool plain_first = wins(a.plain_score, a.plain_token, b.plain_score, b.plain_token);

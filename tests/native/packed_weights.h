@@ -11,14 +11,14 @@
 namespace test {
 
 /// Random weights [columns, rows, count] of a type; flat: [columns, rows * count].
-struct Twin {
+struct PackedWeights {
     Store store;
     ggml_tensor *plain, *packed, *exact;  // exact: F32
     ds4::kernels::PackedTensor shape;
     std::vector<std::byte> data;
 
-    Twin(int64_t columns, int64_t rows, int64_t count, bool flat, ggml_type type = GGML_TYPE_F32, uint32_t seed = 1,
-         float spread = 1) {
+    PackedWeights(int64_t columns, int64_t rows, int64_t count, bool flat, ggml_type type = GGML_TYPE_F32,
+                  uint32_t seed = 1, float spread = 1) {
         const std::vector<float> values = noise(columns * rows * count, seed, spread);
         for (ggml_tensor** t : {&plain, &packed}) {
             *t = flat ? store.add(values, {columns, rows * count}, type)
@@ -43,8 +43,8 @@ struct Twin {
         packed->data = data.data();
         packed->extra = &shape;
     }
-    Twin(const Twin&) = delete;
-    Twin& operator=(const Twin&) = delete;
+    PackedWeights(const PackedWeights&) = delete;
+    PackedWeights& operator=(const PackedWeights&) = delete;
 
     enum class Form { plain, packed, exact };
     ggml_tensor* in(Form form) const { return form == Form::plain ? plain : form == Form::packed ? packed : exact; }

@@ -1,9 +1,10 @@
 #pragma once
-// What is asked of work before it is launched, the same for all kinds of devices.
+// The sizes and types that the device kernels take, checked before a launch; the same for all kinds of devices.
 
 #include <string>
 
 #include "ds4/errors.h"
+#include "ds4/limits.h"
 #include "launcher.h"
 
 namespace ds4::kernels {
@@ -24,7 +25,7 @@ inline void require_draft_attention(const DraftAttention& w) {
 }
 
 /// Columns of W1 and W2 that the Markov kernels have registers for, and proposals that acceptance takes.
-constexpr int kLargestRank = 256, kMostProposals = 16;
+constexpr int kLargestRank = 256, kMostProposals = kMaxRows;
 
 /// Throws BackendError where the kernels of the Markov head cannot do the work.
 inline void require_markov_head(const MarkovHead& w) {

@@ -1,5 +1,5 @@
 #pragma once
-// The device's draws in double: the same random bits, and formulas as they stand in launcher.h and in spec/dspark.md.
+// The device's draws in double: the same random bits, and formulas as they stand in launcher.h and in docs/dspark.md.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace test {
 
-enum class Drawn : uint32_t { proposal = 1, stands = 2, token = 3 };
+enum class Drawn : uint32_t { proposal = 1, acceptance = 2, token = 3 };
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -44,7 +44,7 @@ inline std::vector<double> log_softmax(std::span<const float> logits, double tem
     return log_p;
 }
 
-/// By how much a token misses being drawn: 0 for the winner of weights + Gumbel noise.
+/// The margin by which a token misses being drawn: 0 for the winner of weights + Gumbel noise.
 inline double missed_by(const std::vector<double>& log_weights, const ds4::kernels::DrawKey& key, Drawn drawn, int row,
                         int32_t token) {
     double best = -kInfinity, own = -kInfinity;

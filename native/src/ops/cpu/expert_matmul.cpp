@@ -20,13 +20,13 @@ void multiply_experts(ggml_tensor* out, int ith, int nth, void*) {
         const int32_t *choices = &groups.choices[groups.first[i]], *rows = &groups.rows[groups.first[i]];
         const kernels::Rows inputs{x->data, x->nb[1], groups.size(i), own ? choices : rows};
         const kernels::Outputs outputs{static_cast<float*>(out->data), out->ne[0], choices};
-        kernels().product(packed.matrix(w, groups.experts[i]), inputs, first, last, outputs);
+        kernels().matmul(packed.matrix(w, groups.experts[i]), inputs, first, last, outputs);
     }
 }
 
 }  // namespace
 
-ggml_tensor* expert_product(const Build& b, ggml_tensor* w, ggml_tensor* x, ggml_tensor* selection) {
+ggml_tensor* expert_matmul(const Build& b, ggml_tensor* w, ggml_tensor* x, ggml_tensor* selection) {
     const kernels::PackedTensor& packed = *kernels::packed_of(w);
     return node(b, GGML_TYPE_F32, {packed.rows, selection->ne[0], selection->ne[1]},
                 {w, rows_for(b, packed.format, x), selection}, multiply_experts);

@@ -49,7 +49,7 @@ constexpr float kAfter = 7;
 /// Outputs of all rows, and kAfter, which must stay.
 std::vector<float> multiplied(const Kernels& kernels, const Matrix& matrix, const Inputs& in) {
     std::vector<float> out(in.count * kOutputs + 1, kAfter);
-    kernels.product(matrix, in.all(), 0, tiles(kOutputs), {out.data(), kOutputs});
+    kernels.matmul(matrix, in.all(), 0, tiles(kOutputs), {out.data(), kOutputs});
     return out;
 }
 
@@ -63,7 +63,7 @@ bool invariant(const Kernels& kernels, const Matrix& matrix, const Inputs& in, c
             const int32_t* some = order.data() + first;
             const Rows rows{in.data.data(), in.stride, std::min(count, in.count - first), some};
             for (int64_t tile = tiles(kOutputs) - 1; tile >= 0; tile--) {
-                kernels.product(matrix, rows, tile, tile + 1, {apart.data(), kOutputs, some});
+                kernels.matmul(matrix, rows, tile, tile + 1, {apart.data(), kOutputs, some});
             }
         }
         if (!same_bits(apart, together)) return false;
@@ -75,7 +75,7 @@ bool invariant(const Kernels& kernels, const Matrix& matrix, const Inputs& in, c
 bool adds(const Kernels& kernels, const Matrix& matrix, const Inputs& in, const std::vector<float>& once) {
     const std::vector<float> scale = random_floats(in.count);
     std::vector<float> found = once, wanted = once;
-    kernels.product(matrix, in.all(), 0, tiles(kOutputs), {found.data(), kOutputs, nullptr, scale.data()});
+    kernels.matmul(matrix, in.all(), 0, tiles(kOutputs), {found.data(), kOutputs, nullptr, scale.data()});
     for (int64_t i = 0; i < in.count * kOutputs; i++) wanted[i] += scale[i / kOutputs] * once[i];
     return same_bits(found, wanted);
 }
@@ -136,7 +136,7 @@ void check_extremes(Subject& subject) {
 
 }  // namespace
 
-void check_products(Subject& subject) {
+void check_matmul(Subject& subject) {
     random().seed(1);
     for (const Case& c : kCases) check(c, subject);
     check_extremes(subject);

@@ -23,7 +23,7 @@ void multiply(ggml_tensor* out, int ith, int nth, void*) {
         const kernels::Rows inputs{static_cast<const char*>(rows->data) + i * rows->nb[1], rows->nb[1] * packed.count,
                                    out->ne[1]};
         const kernels::Outputs outputs{static_cast<float*>(out->data) + i * packed.rows, out->ne[0]};
-        kernels().product(packed.matrix(w, i), inputs, first, last, outputs);
+        kernels().matmul(packed.matrix(w, i), inputs, first, last, outputs);
     }
 }
 
@@ -43,7 +43,7 @@ ggml_tensor* rows_for(const Build& b, kernels::Format format, ggml_tensor* x) {
     return quantised;
 }
 
-ggml_tensor* product(const Build& b, ggml_tensor* w, ggml_tensor* x) {
+ggml_tensor* matmul(const Build& b, ggml_tensor* w, ggml_tensor* x) {
     const kernels::PackedTensor& packed = *kernels::packed_of(w);
     ggml_tensor* rows = rows_for(b, packed.format, x);
     if (rows->type == GGML_TYPE_F32) rows = ggml_reshape_2d(b.ctx, rows, x->ne[0], ggml_nrows(x));

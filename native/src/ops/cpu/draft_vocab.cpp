@@ -1,4 +1,4 @@
-#include "ops/cpu/shortlist.h"
+#include "ops/cpu/draft_vocab.h"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kBlock = 32;
 constexpr float kLeast = -std::numeric_limits<float>::infinity();
 
-/// Of the block at `begin`, which the row's end may cut; a NaN is not greater than anything.
+/// The maximum of the block at `begin`, shorter at the row's end; a NaN is not greater than anything.
 float maximum(std::span<const float> row, size_t begin) {
     std::array<float, kBlock> most;
     const auto end = std::copy_n(row.begin() + begin, std::min(kBlock, row.size() - begin), most.begin());
@@ -35,7 +35,7 @@ float lower_bound(std::span<const float> maxima, size_t count) {
     return order[count - 1];
 }
 
-/// Where the values are that reach the bound, ascending, with NaNs between them.
+/// The indices of the values that reach the bound, ascending, with NaNs between them.
 void reaching(std::span<const float> row, std::span<const float> maxima, float bound, std::vector<int32_t>& found) {
     found.clear();
     for (size_t i = 0; i < maxima.size(); i++) {
@@ -48,7 +48,7 @@ void reaching(std::span<const float> row, std::span<const float> maxima, float b
 
 }  // namespace
 
-void shortlist(std::span<const float> row, std::span<int32_t> out) {
+void likeliest_tokens(std::span<const float> row, std::span<int32_t> out) {
     thread_local std::vector<float> maxima, values;
     thread_local std::vector<int32_t> found;
     maxima.clear();

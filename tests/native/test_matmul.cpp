@@ -81,7 +81,7 @@ struct Inputs {
 
 std::vector<float> multiplied(const Kernels& kernels, const Weights& w, const Inputs& in) {
     std::vector<float> out(in.count * w.rows);
-    kernels.product(w.matrix(), in.rows(0, in.count), 0, tiles(w.rows), {out.data(), w.rows});
+    kernels.matmul(w.matrix(), in.rows(0, in.count), 0, tiles(w.rows), {out.data(), w.rows});
     return out;
 }
 
@@ -139,8 +139,8 @@ CASE(products_are_the_same_in_any_company) {
             std::vector<float> apart(together.size());
             for (int64_t first = 0; first < in.count; first += count) {
                 for (int64_t tile = tiles(w.rows) - 1; tile >= 0; tile--) {
-                    kernels.product(w.matrix(), in.rows(first, std::min(count, in.count - first)), tile, tile + 1,
-                                    {apart.data() + first * w.rows, w.rows});
+                    kernels.matmul(w.matrix(), in.rows(first, std::min(count, in.count - first)), tile, tile + 1,
+                                   {apart.data() + first * w.rows, w.rows});
                 }
             }
             CHECK(std::memcmp(apart.data(), together.data(), together.size() * sizeof(float)) == 0);
@@ -153,7 +153,7 @@ CASE(products_write_only_their_rows) {
         const Weights w(type, 256, 20);
         const Inputs in(kernels, w.format(), 256, normal(256, 4));
         std::vector<float> out(24, 7.0F);
-        kernels.product(w.matrix(), in.rows(0, 1), 0, 2, {out.data(), 20});
+        kernels.matmul(w.matrix(), in.rows(0, 1), 0, 2, {out.data(), 20});
         for (size_t i = 20; i < out.size(); i++) CHECK(out[i] == 7.0F);
     });
 }
