@@ -760,6 +760,11 @@ class Session:
         """
         Extends the state; returns the logits of every row, float32 [n, vocab].
         """
+    def kernel_choice(self) -> str:
+        """
+        The implementation of each op on the device of the head and the drafter, a line each: "attention: own
+        (avx2)", "attention: ggml".
+        """
     def logits(self) -> numpy.typing.NDArray[numpy.float32]:
         """
         The logits of the frontier, float32 [vocab].
