@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ds4py import _native, data
 from ds4py.chat import Message, ReplyParser, encode_chat
 from ds4py.chat.markers import USER
+from ds4py.constants import DEFAULT_CONTEXT
 from ds4py.deprecated import renamed_arguments
 from ds4py.errors import RequestError, UnprovenDevice
 from ds4py.generation import Cancel, ChatStream, GenerationOptions, PlainReply, Reply, check_options
@@ -37,8 +38,6 @@ from ds4py.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-DEFAULT_CONTEXT = _native.DEFAULT_CONTEXT
 
 
 class Engine(StaysInProcess):
