@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,9 @@ from rpc_server import rpc_server
 import ds4py
 
 sys.path.append(str(ROOT))  # for `tiny`; behind the installed ds4py
-os.environ["DS4_TRUST"] = "all"  # whatever this processor is, nothing is said of it; test_proof.py is about what is
+os.environ["DS4_TRUST"] = "all"  # on any processor no note is printed; test_backend_status.py tests the notes
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts background jobs so, and programs inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
