@@ -124,3 +124,15 @@ def test_a_citation_of_what_is_missing_is_found() -> None:
     assert missing_equations("as in (M1)-(M3) and (D999)") == ["D999"]
     assert missing_sections("docs/model.md section 2.1") == []
     assert missing_sections("// docs/dspark.md, sections 2.7 and\n// 99.1") == ["dspark.md 99.1"]
+
+
+def test_paths_in_documents_exist() -> None:
+    path = re.compile(r"`((?:bench|converter|docs|ds4py|examples|native|tests|tiny|tools)/[\w./-]+?)(?:::\w+)?`")
+    missing = {
+        (file.name, name)
+        for file, text in texts().items()
+        if file.suffix == ".md"
+        for name in path.findall(text)
+        if not (ROOT / name).exists() and not any(ROOT.glob(f"{name}.*"))
+    }
+    assert missing == set()
