@@ -53,7 +53,7 @@ def render(found: "DoctorReport") -> str:
     parts = [devices_table(found.devices), *(ops_section(each) for each in found.devices), cpu_kernels_line(found)]
     if found.model_fit:
         parts.append(model_fit_lines(found))
-    return "\n\n".join([*parts, findings_lines(found), verdict(found)])
+    return "\n\n".join([*parts, findings_lines(found), conclusion(found)])
 
 
 def devices_table(devices: "list[DeviceReport]") -> str:
@@ -125,7 +125,7 @@ def findings_lines(found: "DoctorReport") -> str:
     return "\n".join(lines)
 
 
-def verdict(found: "DoctorReport") -> str:
+def conclusion(found: "DoctorReport") -> str:
     """Says whether the requested device can run models."""
     chosen = found.chosen
     if chosen is None:

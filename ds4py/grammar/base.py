@@ -66,7 +66,7 @@ class Guide:
     def rows(self, logits: Floats, proposals: int) -> Floats:
         """A copy of the rows [allowed + 1, vocab] in which tokens that are not allowed have -inf.
 
-        Where more proposals are to be judged, one row follows that decides nothing.
+        Where more proposals follow, one row comes after them that decides nothing.
         """
         found = np.zeros((proposals + 1, logits.shape[1]), np.float32)
         for row, given, mask in zip(found, logits, self._masks, strict=False):

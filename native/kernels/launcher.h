@@ -66,7 +66,7 @@ struct DeviceAcceptance {
     float temperature;
     DrawKey key;
     int32_t vocab, k;
-    int32_t* verdict;  // [2]: how many are accepted, and the token after them; -1 where a row is no distribution
+    int32_t* result;  // [2]: how many are accepted, and the token after them; -1 where a row is no distribution
 };
 
 /// Runs kernels on one device. Calls return at once and run in order; one thread at a time. Throws BackendError when

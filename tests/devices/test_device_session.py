@@ -111,13 +111,13 @@ class TestTraffic:
         return to_host, to_device
 
     @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
-    def test_only_tokens_and_verdicts_come_to_the_host(self, device: Session, sampling: Sampling) -> None:
+    def test_only_tokens_and_results_come_to_the_host(self, device: Session, sampling: Sampling) -> None:
         """Of a draft: five tokens, how sure it is, and what their logits sum to; of a verify: two integers."""
         to_host, to_device = self.traffic(device, 4, sampling=sampling, draft=DSparkDrafter(), draft_length=3)
         assert to_host == 5 * (INT + FLOAT + FLOAT) + 2 * INT
         assert to_device < VOCAB * FLOAT * 5  # less than a block's logits: positions, slots and masks
 
-    def test_plain_steps_bring_the_verdict_alone(self, device: Session) -> None:
+    def test_plain_steps_bring_the_result_alone(self, device: Session) -> None:
         assert self.traffic(device, 4, sampling=SAMPLED, draft="off")[0] == 2 * INT
 
     def test_other_policies_bring_rows(self, device: Session) -> None:

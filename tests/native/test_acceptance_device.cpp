@@ -58,7 +58,7 @@ Problem random_problem(int vocab, int k, float temperature, bool has_q, uint32_t
 }
 
 AcceptResult run(const Problem& x, Dialect dialect) {
-    AcceptResult verdict{-2, -2};
+    AcceptResult result{-2, -2};
     DeviceAcceptance w{};
     w.p = x.p.data();
     w.q = x.q.empty() ? nullptr : x.q.data();
@@ -66,11 +66,11 @@ AcceptResult run(const Problem& x, Dialect dialect) {
     w.temperature = x.temperature;
     w.key = x.key;
     w.vocab = x.vocab, w.k = x.k;
-    w.verdict = verdict.data();
+    w.result = result.data();
     const auto launcher = ds4::emulator::open_launcher(dialect);
     launcher->run(w);
     launcher->synchronize();
-    return verdict;
+    return result;
 }
 
 /// log q of row i, as the rule sees it.

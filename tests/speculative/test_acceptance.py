@@ -1,4 +1,4 @@
-"""Native acceptance against the NumPy rules, decision for decision; its corners, its errors, and q over a shortlist."""
+"""Native acceptance against the NumPy rules, decision for decision; its corners, its errors, and q over a draft vocabulary."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def dense(draft, vocab):
     return Draft(draft.tokens, q)
 
 
-def verdicts(rule, logits, draft, sampling=PLAIN, seeds=SEEDS):
+def accept_results(rule, logits, draft, sampling=PLAIN, seeds=SEEDS):
     """What comes out for one seed after the other."""
     return [accept(float32(logits), draft, sampling, _native.Rng(seed), rule=rule) for seed in seeds]
 
 
 @dataclass
 class Case:
-    """A random verify: logits, a draft over a shortlist of random tokens, a policy and a history."""
+    """A random verify: logits, a draft over a draft vocabulary of random tokens, a policy and a history."""
 
     logits: np.ndarray
     draft: Draft
@@ -127,7 +127,7 @@ def test_a_point_mass_is_a_list_of_one():
     p = np.array([0.5, 0.3, 0.2])
     draft = Draft(ids([1]), float32([[1]]), ids([[1]]))
     for rule in RULES:
-        found = verdicts(rule, logits_of([p, p]), draft, seeds=range(4000))
+        found = accept_results(rule, logits_of([p, p]), draft, seeds=range(4000))
         accepted = np.array([n for n, _ in found])
         assert accepted.mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 4000))
         assert {token for n, token in found if n == 0} == {0, 2}
@@ -148,7 +148,7 @@ CORNERS = [
 @pytest.mark.parametrize(("p", "q", "stands"), CORNERS)
 def test_corners_are_decided_without_chance(rule, p, q, stands):
     draft = Draft(ids([0]), float32([q]))
-    found = verdicts(rule, logits_of([p, p]), draft)
+    found = accept_results(rule, logits_of([p, p]), draft)
     assert {n for n, _ in found} == {int(stands)}
     for u in (0.0, 0.5, 1 - 2**-53):
         # The draws after the first are of the token.
@@ -161,7 +161,7 @@ def test_a_residual_of_nothing_draws_from_p():
     """p and q agree and give the proposal nothing: it falls, and nothing is left of p - q."""
     logits = logits_of([[0.0, 0.25, 0.75]] * 2)
     p = _native.Sampler(PLAIN.policy()).distribution(logits[0])
-    found = verdicts("token", logits, Draft(ids([0]), float32([p])), seeds=range(2000))
+    found = accept_results("token", logits, Draft(ids([0]), float32([p])), seeds=range(2000))
     assert {n for n, _ in found} == {0}
     tokens = np.bincount([token for _, token in found], minlength=3)
     assert tokens[0] == 0
@@ -170,13 +170,13 @@ def test_a_residual_of_nothing_draws_from_p():
 
 def test_a_small_residual_is_still_the_residual():
     p, q = [0.0, 0.5 + 1e-6, 0.5 - 1e-6], [0.0, 0.5, 0.5]
-    found = verdicts("token", logits_of([p, p]), Draft(ids([0]), float32([q])))
+    found = accept_results("token", logits_of([p, p]), Draft(ids([0]), float32([q])))
     assert set(found) == {(0, 1)}
 
 
 def test_a_rejected_proposal_and_removed_tokens_are_never_the_correction():
     p, q = [0.4, 0.0, 0.3, 0.3], [0.1, 0.1, 0.7, 0.1]
-    found = verdicts("token", logits_of([p, p]), Draft(ids([2]), float32([q])))
+    found = accept_results("token", logits_of([p, p]), Draft(ids([2]), float32([q])))
     assert {token for n, token in found if n == 0} == {0, 3}
 
 
@@ -220,8 +220,8 @@ def test_penalties_see_the_accepted_proposals(rule):
     sampling = Sampling(presence_penalty=1000)
     logits = float32([[40, 0, 0, 0]] * 3)
     draft = Draft(ids([0, 0]), float32([[1], [1]]), ids([[0], [0]]))
-    assert {n for n, _ in verdicts(rule, logits, draft, sampling)} == {1}
-    assert {n for n, _ in verdicts(rule, logits, draft)} == {2}
+    assert {n for n, _ in accept_results(rule, logits, draft, sampling)} == {1}
+    assert {n for n, _ in accept_results(rule, logits, draft)} == {2}
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -260,7 +260,7 @@ def test_a_sampler_serves_as_the_policy():
 def test_match_needs_no_q():
     logits = float32(np.zeros((3, 4)))
     draft = Draft(ids([0, 1]), np.zeros((2, 0), np.float32))
-    assert {n for n, _ in verdicts("match", logits, draft)} == {0, 1, 2}
+    assert {n for n, _ in accept_results("match", logits, draft)} == {0, 1, 2}
     assert accept(logits, draft, GREEDY, _native.Rng(0)) == (1, 0)
     with pytest.raises(RequestError, match="0 values of q for 2 proposals"):
         accept(logits, draft, PLAIN, _native.Rng(0))
@@ -343,7 +343,7 @@ def test_another_rule_is_refused():
             accept(float32(np.zeros((3, 3))), Draft(**GOOD), PLAIN, _native.Rng(0), rule=rule)
 
 
-def shortlisted(logits, listed, sampling=PLAIN, history=()):
+def over_candidates(logits, listed, sampling=PLAIN, history=()):
     sampler = _native.Sampler(sampling.policy())
     return sampler.distribution(float32(logits), ids(history), ids(listed))
 
@@ -361,7 +361,7 @@ SETTINGS = {
     [{}, SETTINGS, SETTINGS | {"temperature": 0.6, "top_k": 4, "top_p": 0.9}, SETTINGS | {"penalty_last_n": 2}],
     ids=str,
 )
-def test_a_shortlist_is_a_row_whose_other_tokens_are_removed(settings):
+def test_a_draft_vocabulary_is_a_row_whose_other_tokens_are_removed(settings):
     generator = np.random.default_rng(8)
     whole = float32(np.full(100, -np.inf))
     listed = generator.permutation(100)[:20]
@@ -373,26 +373,26 @@ def test_a_shortlist_is_a_row_whose_other_tokens_are_removed(settings):
     wanted = _native.Sampler(sampling.policy()).distribution(whole, ids(history))
     # Any order will do; among these logits there are no ties.
     for order in (listed, generator.permutation(listed)):
-        found = shortlisted(whole[order], order, sampling, history)
+        found = over_candidates(whole[order], order, sampling, history)
         np.testing.assert_allclose(found, wanted[order], rtol=1e-6)
         assert wanted[order].sum(dtype=np.float64) == pytest.approx(1, abs=1e-6)
 
 
-def test_a_shortlist_of_all_tokens_is_the_row_bit_for_bit():
+def test_a_draft_vocabulary_of_all_tokens_is_the_row_bit_for_bit():
     logits = np.random.default_rng(3).normal(size=200)
     sampling = Sampling(top_p=0.9, presence_penalty=0.5, logit_bias={5: 1.0})
     whole = _native.Sampler(sampling.policy()).distribution(float32(logits), ids([1, 5, 9]))
-    assert np.array_equal(shortlisted(logits, np.arange(200), sampling, [1, 5, 9]), whole)
+    assert np.array_equal(over_candidates(logits, np.arange(200), sampling, [1, 5, 9]), whole)
 
 
-def test_a_shortlist_matches_the_reference():
+def test_a_draft_vocabulary_matches_the_reference():
     logits, listed = [1.0, -0.5, 0.25], [40, 3, 17]
     adjusted = reference_sampling.distribution(logits, [0, 0, 2], presence=0.5, bias={1: 0.75})
     sampling = Sampling(presence_penalty=0.5, logit_bias={3: 0.75})
-    np.testing.assert_allclose(shortlisted(logits, listed, sampling, [40, 40, 17]), adjusted, rtol=1e-6)
+    np.testing.assert_allclose(over_candidates(logits, listed, sampling, [40, 40, 17]), adjusted, rtol=1e-6)
 
 
-def test_counts_do_not_leak_between_rows_and_shortlists():
+def test_counts_do_not_leak_between_rows_and_draft_vocabularies():
     sampler = _native.Sampler(Sampling(frequency_penalty=1).policy())
     row, history = float32([1, 2, 3, 4]), ids([0, 0, 3])
     first = sampler.distribution(row, history)
@@ -401,7 +401,7 @@ def test_counts_do_not_leak_between_rows_and_shortlists():
         assert np.array_equal(sampler.distribution(row, history), first)
 
 
-def test_a_draw_from_a_shortlist_is_a_listed_token():
+def test_a_draw_from_a_draft_vocabulary_is_a_listed_token():
     sampler, generator = _native.Sampler(PLAIN.policy()), _native.Rng(6)
     logits, listed = float32([0, -np.inf, 1]), ids([50, 60, 70])
     drawn = {sampler.sample(logits, ids([]), generator, listed) for _ in range(100)}
@@ -412,11 +412,11 @@ def test_a_draw_from_a_shortlist_is_a_listed_token():
     assert generator.counter == 100
 
 
-def test_a_shortlist_that_does_not_fit_is_refused():
-    with pytest.raises(RequestError, match="a shortlist of 2 ids for 3 logits"):
-        shortlisted([1, 2, 3], [1, 2])
-    with pytest.raises(RequestError, match="token 4 is in the shortlist twice"):
-        shortlisted([1, 2, 3], [4, 1, 4], Sampling(presence_penalty=1))
+def test_a_draft_vocabulary_that_does_not_fit_is_refused():
+    with pytest.raises(RequestError, match="2 candidates for 3 logits"):
+        over_candidates([1, 2, 3], [1, 2])
+    with pytest.raises(RequestError, match="token 4 is among the candidates twice"):
+        over_candidates([1, 2, 3], [4, 1, 4], Sampling(presence_penalty=1))
     with pytest.raises(RequestError, match=r"ids are .* of int64"):
         _native.Sampler(PLAIN.policy()).distribution(float32([1]), ids([]), np.array([1]))
 

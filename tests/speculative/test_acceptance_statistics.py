@@ -48,7 +48,7 @@ class Path:
 
 
 def outcomes(rule, p, q, proposals):
-    """The probability of every verdict on these proposals: the integral over all uniforms."""
+    """The probability of every result on these proposals: the integral over all uniforms."""
     found, pending = defaultdict(float), [[]]
     while pending:
         path = Path(pending.pop())
@@ -66,7 +66,7 @@ def joint(tables, token, length, depth=0):
     return np.stack([chance * tail for chance, tail in zip(row, tails, strict=True)])
 
 
-def verdicts(rule, p, q, gamma):
+def accept_results(rule, p, q, gamma):
     """(probability, proposals, n, token) of everything that can come out of one cycle after the anchor 0."""
     for proposals in itertools.product(range(p.shape[1]), repeat=gamma):
         before = (0, *proposals)
@@ -82,13 +82,13 @@ def verdicts(rule, p, q, gamma):
 def emitted_law(rule, p, q, gamma):
     """Law of gamma + 1 tokens: a cycle's, continued by the target where it emits fewer."""
     law = np.zeros([p.shape[1]] * (gamma + 1))
-    for probability, proposals, n, token in verdicts(rule, p, q, gamma):
+    for probability, proposals, n, token in accept_results(rule, p, q, gamma):
         law[(*proposals[:n], token)] += probability * joint(p, token, gamma - n, n + 1)
     return law
 
 
 def mean_accepted(rule, p, q, gamma):
-    return sum(probability * n for probability, _, n, _ in verdicts(rule, p, q, gamma))
+    return sum(probability * n for probability, _, n, _ in accept_results(rule, p, q, gamma))
 
 
 def normalised(weights):
@@ -133,12 +133,12 @@ def test_two_cycles_in_a_row_keep_the_law():
     p, q = random_chains("plain", 5, 2, 3)
     for rule in RULES:
         law = np.zeros([2] * 6)
-        for first, proposals, n, token in verdicts(rule, p, q, 2):
+        for first, proposals, n, token in accept_results(rule, p, q, 2):
             later_p, later_q = (np.roll(table, -n - 1, axis=0) for table in (p, q))
             # A cycle begins after token 0, so that the chain's tokens are renamed.
             names = [token, 1 - token]
             renamed = [table[:, names][:, :, names] for table in (later_p, later_q)]
-            for second, others, m, last in verdicts(rule, *renamed, 2):
+            for second, others, m, last in accept_results(rule, *renamed, 2):
                 emitted = (*proposals[:n], token, *(names[other] for other in (*others[:m], last)))
                 law[emitted] += first * second * joint(p, emitted[-1], 6 - len(emitted), len(emitted))
         np.testing.assert_allclose(law, joint(p, 0, 6), rtol=0, atol=1e-12)
@@ -202,7 +202,7 @@ def follow(tables, tokens, generator):
 
 
 def judge_all(rule, sampler, logits, q, proposals, shift=0):
-    """Native verdicts (n, token) on every row of proposals [draws, k]; their rows of p are those of the tokens before
+    """Native accept_results (n, token) on every row of proposals [draws, k]; their rows of p are those of the tokens before
     them, moved down by `shift`."""
     rng = _native.Rng(9)
     cases = {

@@ -117,12 +117,12 @@ def greedy_rounds(rounds: int) -> tuple[np.ndarray, np.ndarray]:
     rows, confidences = [], []
     for _ in range(rounds):
         found = draft(session, anchor)
-        verdict = session.verify(np.append(np.int32(anchor), found.tokens)).argmax(1)
-        accepted = int(np.cumprod(verdict[:-1] == found.tokens).sum())
+        expected = session.verify(np.append(np.int32(anchor), found.tokens)).argmax(1)
+        accepted = int(np.cumprod(expected[:-1] == found.tokens).sum())
         rows.append([session.position, anchor, *found.tokens, accepted])
         confidences.append(found.confidence)
         session.commit(accepted + 1)
-        anchor = int(verdict[accepted])
+        anchor = int(expected[accepted])
     return np.array(rows), np.array(confidences)
 
 

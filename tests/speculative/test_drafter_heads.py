@@ -26,11 +26,11 @@ ROW = list(WANTED["contexts"]).index(FRONTIER)
 PROMPT = np.load(GOLDEN / "target-golden.npz")["tokens"][:FRONTIER].astype(np.int32)
 
 
-def draft(drafter: _native.Drafter, shortlist: int = 0, target: _native.Model | None = None) -> dict[str, Any]:
+def draft(drafter: _native.Drafter, draft_vocab: int = 0, target: _native.Model | None = None) -> dict[str, Any]:
     """What the drafter proposes after the golden prompt, with the base logits."""
     session = _native.Session(target or tiny_target(), context=256, kv_dtype="f32", drafter=drafter)
     session.prefill(PROMPT)
-    block = session.draft(int(WANTED["anchors"][ROW]), draft_vocab=shortlist)
+    block = session.draft(int(WANTED["anchors"][ROW]), draft_vocab=draft_vocab)
     return {"tokens": block.tokens, "confidence": block.confidence, "base": session.diagnostics.draft_trace().base}
 
 
@@ -45,24 +45,24 @@ def test_every_contract_drafts_the_golden_block(tmp_path: Path, contract: str) -
     assert np.abs(found["confidence"] - WANTED["ring_conf_prob"][ROW]).max() < 1e-5
 
 
-@pytest.mark.parametrize("shortlist", [0, 40])
+@pytest.mark.parametrize("draft_vocab", [0, 40])
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
-def test_quantised_heads_draft_as_their_values_in_f32(tmp_path: Path, kind: Type, shortlist: int) -> None:
+def test_quantised_heads_draft_as_their_values_in_f32(tmp_path: Path, kind: Type, draft_vocab: int) -> None:
     packed, plain = DrafterFile("ds4").with_heads(kind), DrafterFile("ds4").with_heads(kind)
     for name, stored in plain.kinds.items():
         plain.tensors[name] = values(plain.tensors[name], stored)
     plain.kinds.clear()
-    found, wanted = draft(packed.load(tmp_path), shortlist), draft(plain.load(tmp_path), shortlist)
+    found, wanted = draft(packed.load(tmp_path), draft_vocab), draft(plain.load(tmp_path), draft_vocab)
     assert found["tokens"].tolist() == wanted["tokens"].tolist()
     assert np.abs(found["confidence"] - wanted["confidence"]).max() < 1e-6
 
 
-@pytest.mark.parametrize("shortlist", [1, 40, 300])
-def test_a_shortlist_drafts_as_ggmls_operations_do(tmp_path: Path, shortlist: int) -> None:
+@pytest.mark.parametrize("draft_vocab", [1, 40, 300])
+def test_a_draft_vocabulary_drafts_as_ggmls_operations_do(tmp_path: Path, draft_vocab: int) -> None:
     plain = _native.Model.load(str(TARGET), device=DEVICE, threads=1, repack=False)
     path = str(DrafterFile().write(tmp_path / "drafter.gguf"))
-    found = draft(_native.Drafter.load(path, tiny_target()), shortlist)
-    wanted = draft(_native.Drafter.load(path, plain), shortlist, plain)
+    found = draft(_native.Drafter.load(path, tiny_target()), draft_vocab)
+    wanted = draft(_native.Drafter.load(path, plain), draft_vocab, plain)
     assert found["tokens"].tolist() == wanted["tokens"].tolist()
     assert np.abs(found["confidence"] - wanted["confidence"]).max() < 1e-5
 

@@ -42,8 +42,8 @@ def reference() -> tuple[ReferenceDrafter, Block]:
     return drafter, drafter.stages_of(golden("target")["dspark_features"][:LENGTH], ANCHOR, LENGTH)
 
 
-def sampled(session: _native.Session, seed: int, shortlist: int = 0, **policy: Any) -> Draft:
-    return draft(session, ANCHOR, sampler=sampler(**policy), rng=_native.Rng(seed), draft_vocab=shortlist)
+def sampled(session: _native.Session, seed: int, draft_vocab: int = 0, **policy: Any) -> Draft:
+    return draft(session, ANCHOR, sampler=sampler(**policy), rng=_native.Rng(seed), draft_vocab=draft_vocab)
 
 
 def chain(reference: tuple[ReferenceDrafter, Block], found: Draft) -> Chain:
@@ -70,17 +70,17 @@ def drawn(found: Draft, seed: int) -> list[int]:
     return columns if found.ids is None else [int(ids[c]) for ids, c in zip(found.ids, columns, strict=True)]
 
 
-@pytest.mark.parametrize("shortlist", [0, 1, 40])
+@pytest.mark.parametrize("draft_vocab", [0, 1, 40])
 @pytest.mark.parametrize("policy", [{}, {"temperature": 2.5}, {"top_k": 3}], ids=str)
-def test_proposals_are_drawn_from_q(session: _native.Session, policy: dict[str, Any], shortlist: int) -> None:
+def test_proposals_are_drawn_from_q(session: _native.Session, policy: dict[str, Any], draft_vocab: int) -> None:
     blocks = set()
     for seed in range(6):
-        found = sampled(session, seed, shortlist, **policy)
+        found = sampled(session, seed, draft_vocab, **policy)
         assert list(found.tokens) == drawn(found, seed)
         assert (found.q[np.arange(BLOCK), columns(found)] > 0).all()
-        assert_equal(sampled(session, seed, shortlist, **policy), found)
+        assert_equal(sampled(session, seed, draft_vocab, **policy), found)
         blocks.add(tuple(found.tokens))
-    assert len(blocks) == 1 if shortlist == 1 else len(blocks) >= 3
+    assert len(blocks) == 1 if draft_vocab == 1 else len(blocks) >= 3
 
 
 def columns(found: Draft) -> np.ndarray:
@@ -155,9 +155,9 @@ def test_penalties_look_at_everything_up_to_the_row(
         assert np.abs(wanted(row, end) - wanted(row, end - 1)).max() > 10 * BOUND
 
 
-@pytest.mark.parametrize("shortlist", [0, 30])
-def test_a_greedy_policy_proposes_the_arg_max(session: _native.Session, shortlist: int) -> None:
-    found, plain = sampled(session, 1, shortlist, temperature=0), draft(session, ANCHOR, draft_vocab=shortlist)
+@pytest.mark.parametrize("draft_vocab", [0, 30])
+def test_a_greedy_policy_proposes_the_arg_max(session: _native.Session, draft_vocab: int) -> None:
+    found, plain = sampled(session, 1, draft_vocab, temperature=0), draft(session, ANCHOR, draft_vocab=draft_vocab)
     assert_same(found, plain, bound=0)
     assert plain.q is None
     assert (found.q.max(1) == 1).all()
@@ -165,7 +165,7 @@ def test_a_greedy_policy_proposes_the_arg_max(session: _native.Session, shortlis
 
 
 @pytest.mark.parametrize("width", [2, 17, 100, VOCAB - 1])
-def test_a_shortlist_is_the_likeliest_by_base_logits(
+def test_a_draft_vocabulary_is_the_likeliest_by_base_logits(
     session: _native.Session, reference: tuple[ReferenceDrafter, Block], width: int
 ) -> None:
     """Its q is the whole vocabulary's on the listed tokens alone."""
@@ -178,7 +178,7 @@ def test_a_shortlist_is_the_likeliest_by_base_logits(
     np.testing.assert_allclose(found.confidence, chain(reference, found).confidence, atol=SAME)
 
 
-def test_the_arg_max_of_a_shortlist(session: _native.Session, reference: tuple[ReferenceDrafter, Block]) -> None:
+def test_the_arg_max_of_a_draft_vocabulary(session: _native.Session, reference: tuple[ReferenceDrafter, Block]) -> None:
     """Not always that of the vocabulary: the bias may favour a token that is not listed."""
     whole = draft(session, ANCHOR)
     blocks = []
@@ -193,7 +193,7 @@ def test_the_arg_max_of_a_shortlist(session: _native.Session, reference: tuple[R
     assert len(set(blocks)) == 5
 
 
-def test_penalties_on_a_shortlist(session: _native.Session, reference: tuple[ReferenceDrafter, Block]) -> None:
+def test_penalties_on_a_draft_vocabulary(session: _native.Session, reference: tuple[ReferenceDrafter, Block]) -> None:
     found = sampled(session, 5, 60, repetition_penalty=1.4, logit_bias={13: 6.0})
     history = [*session.tokens, ANCHOR, *found.tokens]
     for row, (ids, logits) in enumerate(zip(found.ids, chain(reference, found).logits, strict=True)):

@@ -81,7 +81,7 @@ class Sampler {
     /// Returns the probabilities [n_vocab] after the whole policy: they sum to 1, and removed tokens have 0. The result
     /// is valid until the next call, and the caller may overwrite it. `history` holds the tokens that the penalties
     /// look at, oldest first. A logit of -inf is a removed token.
-    /// With `ids`, the row is a shortlist: logits[i] belongs to token ids[i]. The ids are distinct, bias and penalties
+    /// With `ids`, the row holds candidates only: logits[i] belongs to token ids[i]. The ids are distinct, bias and penalties
     /// apply to listed tokens only, and the first listed token wins among equals.
     /// Throws RequestError when every token is removed, an id lies outside the vocabulary, or `ids` and `logits` differ
     /// in length; BackendError naming the token when a logit is NaN or +inf.

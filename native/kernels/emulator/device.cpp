@@ -44,7 +44,7 @@ void describe(Memory& memory, const kernels::DeviceAcceptance& w) {
     memory.input("p", w.p, vocab * (k + 1));
     memory.input("q", w.q, vocab * k);
     memory.input("proposals", w.proposals, k);
-    memory.output("verdict", w.verdict, 2);
+    memory.output("result", w.result, 2);
 }
 
 }  // namespace ds4::emulator

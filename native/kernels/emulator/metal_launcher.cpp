@@ -84,9 +84,9 @@ class MetalLauncher final : public kernels::Launcher {
                                             group_index());
             });
         }
-        launch(memory, "acceptance_verdict", 1, acceptance::kThreads, [&] {
-            acceptance::acceptance_verdict(w.p, w.q, w.proposals, left.data(), picks.data(), w.verdict, a,
-                                           thread_index());
+        launch(memory, "acceptance_result", 1, acceptance::kThreads, [&] {
+            acceptance::acceptance_result(w.p, w.q, w.proposals, left.data(), picks.data(), w.result, a,
+                                          thread_index());
         });
         memory.require_written();
     }

@@ -1,6 +1,6 @@
 #pragma once
 // Acceptance of proposals (launcher.h, DeviceAcceptance) in three launches: every row's softmax, the draw over the one
-// row that is needed, and the verdict. At temperature 0 the first and the last are all.
+// row that is needed, and the result. At temperature 0 the first and the last are all.
 //
 // The output follows the target. With q the distribution of proposal x, it is accepted with probability min(1, p(x) /
 // q(x)), so that token v is proposed and accepted with probability min(p(v), q(v)). Else, which has probability 1 - sum
@@ -32,7 +32,7 @@ struct AcceptanceArguments {
     int rows, pieces;                    // rows that are needed, and pieces of each
     simt::Global<simt::Candidate> left;  // [pieces, rows]: of p's rows, then of q's
     simt::Global<simt::Pick> picks;      // [pieces]
-    simt::Global<int32_t> verdict;       // [2]
+    simt::Global<int32_t> result;        // [2]
 };
 
 /// Block b: piece b % pieces of row b / pieces.
@@ -130,10 +130,10 @@ void acceptance_draw(AcceptanceArguments a) {
     if (simt::thread() == 0) a.picks[simt::block()] = found;
 }
 
-/// Writes the verdict, in one block. A damaged row is followed by no token: -1.
+/// Writes the result, in one block. A damaged row is followed by no token: -1.
 template <int kWave>
 DS4_KERNEL(simt::kThreads)
-void acceptance_verdict(AcceptanceArguments a) {
+void acceptance_result(AcceptanceArguments a) {
     DS4_SHARED(simt::Candidate, rows, kMostRows);
     DS4_SHARED(int32_t, outcomes, kMostProposals + 1);
     DS4_SHARED(simt::Pick, parts, simt::kParts);
@@ -147,8 +147,8 @@ void acceptance_verdict(AcceptanceArguments a) {
     found = simt::over_block<kWave>(found, parts, simt::MergePicks{});
     if (simt::thread() > 0) return;
     const simt::Candidate last = rows[j.accepted];
-    a.verdict[0] = j.accepted;
-    a.verdict[1] = outcomes[j.accepted] == kDamaged ? -1 : a.draws ? simt::picked(found) : last.token;
+    a.result[0] = j.accepted;
+    a.result[1] = outcomes[j.accepted] == kDamaged ? -1 : a.draws ? simt::picked(found) : last.token;
 }
 
 /// Makes all arguments but the memory between launches.
@@ -164,7 +164,7 @@ inline AcceptanceArguments acceptance_arguments(const DeviceAcceptance& w) {
     a.k = w.k;
     a.rows = w.k + 1 + (a.draws && w.q ? w.k : 0);
     a.pieces = (w.vocab + kRowPiece - 1) / kRowPiece;
-    a.verdict = w.verdict;
+    a.result = w.result;
     return a;
 }
 
@@ -176,7 +176,7 @@ void launch(Device& device, const DeviceAcceptance& w) {
     a.picks = device.template scratch<simt::Pick>("picks", a.pieces);
     device.launch("acceptance_sums", acceptance_sums<kWave>, a.rows * a.pieces, simt::kThreads, a);
     if (a.draws) device.launch("acceptance_draw", acceptance_draw<kWave>, a.pieces, simt::kThreads, a);
-    device.launch("acceptance_verdict", acceptance_verdict<kWave>, 1, simt::kThreads, a);
+    device.launch("acceptance_result", acceptance_result<kWave>, 1, simt::kThreads, a);
 }
 
 }  // namespace ds4::kernels::DS4_PLATFORM

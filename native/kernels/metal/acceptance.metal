@@ -125,13 +125,13 @@ kernel void acceptance_draw(DS4_GLOBAL(const float) p [[buffer(0)]], DS4_GLOBAL(
     if (index == 0) picks[group] = found;
 }
 
-/// Writes the verdict, in one threadgroup. A damaged row is followed by no token: -1.
-kernel void acceptance_verdict(DS4_GLOBAL(const float) p [[buffer(0)]], DS4_GLOBAL(const float) q [[buffer(1)]],
-                               DS4_GLOBAL(const int) proposals [[buffer(2)]],
-                               DS4_GLOBAL(const Candidate) left [[buffer(3)]],
-                               DS4_GLOBAL(const Pick) picks [[buffer(4)]], DS4_GLOBAL(int) verdict [[buffer(5)]],
-                               constant AcceptanceArguments& a [[buffer(6)]],
-                               uint thread_index [[thread_index_in_threadgroup]]) {
+/// Writes the result, in one threadgroup. A damaged row is followed by no token: -1.
+kernel void acceptance_result(DS4_GLOBAL(const float) p [[buffer(0)]], DS4_GLOBAL(const float) q [[buffer(1)]],
+                              DS4_GLOBAL(const int) proposals [[buffer(2)]],
+                              DS4_GLOBAL(const Candidate) left [[buffer(3)]],
+                              DS4_GLOBAL(const Pick) picks [[buffer(4)]], DS4_GLOBAL(int) result [[buffer(5)]],
+                              constant AcceptanceArguments& a [[buffer(6)]],
+                              uint thread_index [[thread_index_in_threadgroup]]) {
     DS4_SHARED(Candidate, rows, kMostRows);
     DS4_SHARED(int, outcomes, kMostProposals + 1);
     DS4_SHARED(Pick, parts, kParts);
@@ -146,10 +146,10 @@ kernel void acceptance_verdict(DS4_GLOBAL(const float) p [[buffer(0)]], DS4_GLOB
     found = over_block(found, parts, index, MergePicks());
     if (index > 0) return;
     const Candidate last = rows[accepted];
-    verdict[0] = accepted;
+    result[0] = accepted;
     if (outcomes[accepted] == kDamaged) {
-        verdict[1] = -1;
+        result[1] = -1;
     } else {
-        verdict[1] = a.draws ? picked(found) : last.token;
+        result[1] = a.draws ? picked(found) : last.token;
     }
 }

@@ -56,7 +56,7 @@ class MetalLauncher final : public Launcher {
         constexpr int kThreads = metal_arguments::kThreads;
         queue_.launch("acceptance_sums", a.rows * a.pieces, kThreads, {p, q, left}, a);
         if (a.draws) queue_.launch("acceptance_draw", a.pieces, kThreads, {p, q, proposals, left, picks}, a);
-        queue_.launch("acceptance_verdict", 1, kThreads, {p, q, proposals, left, picks, memory(w.verdict, 2)}, a);
+        queue_.launch("acceptance_result", 1, kThreads, {p, q, proposals, left, picks, memory(w.result, 2)}, a);
         queue_.commit();
     }
     void synchronize() override { queue_.synchronize(); }

@@ -38,8 +38,8 @@ AcceptResult by_block(TargetRows& rows, const Proposals& proposals, Rng& rng) {
     }
     add_chance(k, joint, joint);
     if (accepted == k) return {static_cast<int32_t>(k), rows.sample(k, rng)};
-    return {static_cast<int32_t>(accepted), draw_correction(rows, accepted, rows.distribution(accepted), accepted_joint,
-                                                            draft_row(proposals, accepted), rng)};
+    return {static_cast<int32_t>(accepted), draw_recovered(rows, accepted, rows.distribution(accepted), accepted_joint,
+                                                           draft_row(proposals, accepted), rng)};
 }
 
 }  // namespace ds4::speculation

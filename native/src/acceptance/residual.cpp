@@ -66,8 +66,8 @@ double residual_mass(std::span<const float> p, double scale, const DraftRow& dra
     return checked(draft.ids.empty() ? dense_mass(p, scale, draft.q) : sparse_mass(p, scale, draft));
 }
 
-int32_t draw_correction(TargetRows& rows, size_t row, std::span<float> p, double scale, const DraftRow& draft,
-                        Rng& rng) {
+int32_t draw_recovered(TargetRows& rows, size_t row, std::span<float> p, double scale, const DraftRow& draft,
+                       Rng& rng) {
     take_off(p, scale, draft);
     if (checked(sampling::sum(p)) <= kNoMass) p = rows.distribution(row);
     return draw(p, rng.uniform());

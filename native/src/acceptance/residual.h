@@ -14,7 +14,6 @@ double residual_mass(std::span<const float> p, double scale, const DraftRow& dra
 /// Draws the token after a rejection from the residual of row i, whose distribution `p` is used up. A mass of at most
 /// 1e-8 is rounding noise of a rejection that had no greater probability: then the draw is from p itself. Throws
 /// RequestError as residual_mass() does.
-int32_t draw_correction(TargetRows& rows, size_t row, std::span<float> p, double scale, const DraftRow& draft,
-                        Rng& rng);
+int32_t draw_recovered(TargetRows& rows, size_t row, std::span<float> p, double scale, const DraftRow& draft, Rng& rng);
 
 }  // namespace ds4::speculation

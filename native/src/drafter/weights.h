@@ -26,7 +26,7 @@ struct Weights {
 Weights describe_weights(ggml_context* ctx, const gguf::File& file, const Names& names, const Hyperparameters& hp);
 
 /// Returns the tensors that are used in matrix products only. The Markov matrices are not among them, because a
-/// shortlist looks up their rows.
+/// draft vocabulary looks up their rows.
 std::vector<weights::Packable> packable(const Weights& weights, const model::Hyperparameters& target);
 
 /// Returns the bytes of a no_alloc context for the tensors of describe_weights.

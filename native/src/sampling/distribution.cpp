@@ -35,7 +35,7 @@ Sampler::Sampler(SamplingPolicy policy) : policy_(std::move(policy)) { policy_.v
 std::span<const float> Sampler::adjusted(std::span<const float> logits, std::span<const int32_t> history,
                                          std::span<const int32_t> ids) {
     if (!ids.empty() && ids.size() != logits.size()) {
-        throw RequestError("sampler: a shortlist of " + std::to_string(ids.size()) + " ids for " +
+        throw RequestError("sampler: " + std::to_string(ids.size()) + " candidates for " +
                            std::to_string(logits.size()) + " logits, wanted one id a logit");
     }
     if (policy_.logit_bias.empty() && !policy_.penalises()) return logits;
@@ -43,7 +43,7 @@ std::span<const float> Sampler::adjusted(std::span<const float> logits, std::spa
     if (ids.empty()) {
         sampling::adjust_logits(policy_, history, adjusted_, counts_);
     } else {
-        sampling::adjust_shortlist(policy_, history, ids, adjusted_, counts_);
+        sampling::adjust_candidates(policy_, history, ids, adjusted_, counts_);
     }
     return adjusted_;
 }

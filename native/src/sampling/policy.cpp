@@ -95,7 +95,7 @@ std::unordered_map<int32_t, size_t> entries_of(std::span<const int32_t> ids) {
     for (const int32_t token : ids) {
         if (entries.emplace(token, entries.size()).second) continue;
         throw RequestError("sampler: token " + std::to_string(token) +
-                           " is in the shortlist twice, wanted distinct ids");
+                           " is among the candidates twice, wanted distinct ids");
     }
     return entries;
 }
@@ -113,8 +113,8 @@ void adjust_logits(const SamplingPolicy& policy, std::span<const int32_t> histor
     adjust(policy, history, row, counts, [](int32_t token) { return static_cast<size_t>(token); });
 }
 
-void adjust_shortlist(const SamplingPolicy& policy, std::span<const int32_t> history, std::span<const int32_t> ids,
-                      std::span<float> row, std::vector<int32_t>& counts) {
+void adjust_candidates(const SamplingPolicy& policy, std::span<const int32_t> history, std::span<const int32_t> ids,
+                       std::span<float> row, std::vector<int32_t>& counts) {
     const auto entries = entries_of(ids);
     adjust(policy, history, row, counts, [&](int32_t token) {
         const auto found = entries.find(token);

@@ -16,7 +16,7 @@ void adjust_logits(const SamplingPolicy& policy, std::span<const int32_t> histor
 
 /// Does the same for a row whose entry i is token ids[i], ignoring tokens of the bias and the history that are not
 /// listed. Throws RequestError when a token is listed twice.
-void adjust_shortlist(const SamplingPolicy& policy, std::span<const int32_t> history, std::span<const int32_t> ids,
-                      std::span<float> row, std::vector<int32_t>& counts);
+void adjust_candidates(const SamplingPolicy& policy, std::span<const int32_t> history, std::span<const int32_t> ids,
+                       std::span<float> row, std::vector<int32_t>& counts);
 
 }  // namespace ds4::sampling

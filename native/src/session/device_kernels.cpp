@@ -142,7 +142,7 @@ void DeviceKernels::accept(const ggml_tensor* rows, std::span<const int32_t> pro
     work.key = key;
     work.vocab = static_cast<int32_t>(rows->ne[0]);
     work.k = static_cast<int32_t>(proposals.size());
-    work.verdict = ints(accept_result_);
+    work.result = ints(accept_result_);
     launcher_->run(work);
     launcher_->synchronize();
 }
