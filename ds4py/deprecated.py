@@ -33,7 +33,7 @@ MOVED = {
     "ds4py.speculative.expected": "ds4py.speculative.cost_model",
     "ds4py.speculative.width": "ds4py.speculative.draft_length",
     "ds4py.stats": "ds4py.generation.stats",
-    "ds4py.stopping": "ds4py.generation.stopping",
+    "ds4py.stopping": "ds4py.generation.stop_strings",
     "ds4py.threads": "ds4py.runtime.threads",
 }
 """Modules, from old to new."""

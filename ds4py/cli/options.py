@@ -183,8 +183,8 @@ def add_drafting_flags(parser: argparse.ArgumentParser) -> None:
         "--accept",
         choices=("token", "match", "block"),
         default="token",
-        help="rule of acceptance: token decides on proposals one by one, match compares them with draws from the target, "
-        "block decides on them jointly (default: token)",
+        help="rule of acceptance: token decides on proposals one by one, match compares them with draws from the "
+        "target, block decides on them jointly (default: token)",
     )
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from ds4py.errors import RequestError
 from ds4py.generation.options import GenerationOptions, check_limit, check_logprobs, check_sampling
-from ds4py.generation.output import OutputProcessor
+from ds4py.generation.output_processor import OutputProcessor
 from ds4py.generation.piece import Piece
 from ds4py.generation.prompt import evaluate_prompt
 from ds4py.generation.session import GenerationSession
 from ds4py.generation.stats import Stats
-from ds4py.generation.stopping import StopStrings
+from ds4py.generation.stop_strings import StopStrings
 from ds4py.prefix_cache.protocols import Ids, Progress
 from ds4py.sampling import Sampling
 from ds4py.speculative import DraftRequest, Loop, as_draft_length, choose

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, TypedDict
 
 from ds4py.errors import RequestError
-from ds4py.generation.stopping import StopStrings
+from ds4py.generation.stop_strings import StopStrings
 from ds4py.grammar import Constraint
 from ds4py.sampling.policy import Sampling
 from ds4py.speculative import (

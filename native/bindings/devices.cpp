@@ -3,7 +3,7 @@
 
 #include "backend/abort.h"
 #include "backend/device.h"
-#include "backend/remote.h"
+#include "backend/rpc_device.h"
 #include "module.h"
 
 namespace py = pybind11;

@@ -1,6 +1,6 @@
 #include <pybind11/stl.h>
 
-#include "backend/connection.h"
+#include "backend/rpc_connection.h"
 #include "ds4/diagnostics.h"
 #include "model/hyperparameters.h"
 #include "module.h"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from splitting import every_split, pieces, random_cuts
 
 from ds4py.chat import Message, ReplyParser, message_of
-from ds4py.generation.stopping import StopStrings
+from ds4py.generation.stop_strings import StopStrings
 from ds4py.tokenizer import Tokenizer
 
 D = "｜DSML｜"

@@ -9,7 +9,7 @@ import pytest
 
 import ds4py
 from ds4py import Engine, Piece, Sampling
-from ds4py.generation.stopping import StopStrings
+from ds4py.generation.stop_strings import StopStrings
 
 pytestmark = pytest.mark.fast
 

@@ -1,4 +1,4 @@
-"""Native acceptance against the NumPy rules, decision for decision; its corners, its errors, and q over a draft vocabulary."""
+"""Native acceptance against the NumPy rules, decision for decision; its corners and errors; q over a draft vocabulary."""
 
 from __future__ import annotations
 

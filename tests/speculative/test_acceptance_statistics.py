@@ -202,8 +202,10 @@ def follow(tables, tokens, generator):
 
 
 def judge_all(rule, sampler, logits, q, proposals, shift=0):
-    """Native accept_results (n, token) on every row of proposals [draws, k]; their rows of p are those of the tokens before
-    them, moved down by `shift`."""
+    """Native results (n, token) on every row of proposals [draws, k].
+
+    Their rows of p are those of the tokens before them, moved down by `shift`.
+    """
     rng = _native.Rng(9)
     cases = {
         x: (np.roll(logits[[0, *x]], shift, axis=0), np.array(x, np.int32), q[[0, *x[:-1]]])

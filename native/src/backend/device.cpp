@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "backend/abort.h"
-#include "backend/remote.h"
+#include "backend/rpc_device.h"
 #include "ds4/errors.h"
 #include "ds4/model.h"
 #include "ggml-cpp.h"

@@ -1,7 +1,7 @@
 #include "backend/device_list.h"
 
-#include "backend/connection.h"
-#include "backend/remote.h"
+#include "backend/rpc_connection.h"
+#include "backend/rpc_device.h"
 #include "ggml-backend.h"
 
 namespace ds4::backend {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "backend/connection.h"
+#include "backend/rpc_connection.h"
 #include "drafter/description.h"
 #include "machine/numa.h"
 #include "weights/fingerprint.h"

@@ -4,7 +4,7 @@
 
 #include "ds4/errors.h"
 #include "ds4/sampling.h"
-#include "sampling/cut.h"
+#include "sampling/radix_select.h"
 #include "sampling/softmax.h"
 
 namespace ds4 {

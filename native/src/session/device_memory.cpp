@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <deque>
 
-#include "backend/connection.h"
 #include "backend/device.h"
+#include "backend/rpc_connection.h"
 #include "drafter/description.h"
 #include "ds4/memory.h"
 #include "graph/draft.h"

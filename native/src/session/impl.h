@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/connection.h"
+#include "backend/rpc_connection.h"
 #include "backend/workers.h"
 #include "drafter/hyperparameters.h"
 #include "drafter/weights.h"

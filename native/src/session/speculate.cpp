@@ -1,4 +1,4 @@
-// The steps of a speculative cycle: draft, verify, commit; accept.cpp has acceptance on a device.
+// The steps of a speculative cycle: draft, verify, commit; device_accept.cpp has acceptance on a device.
 
 #include <algorithm>
 #include <cmath>
@@ -105,6 +105,8 @@ std::span<const float> Session::Impl::verify(std::span<const int32_t> rows, bool
     return read ? verified_.logits() : std::span<const float>();
 }
 
+/// Accepted rows join the state. The others are rolled back by that alone: they lie past the frontier in the rings,
+/// where the next forward overwrites them before anything reads them (frontier.h, state/state.h).
 void Session::Impl::commit(int64_t rows) {
     if (rows < 1 || rows > verified_.size()) {
         throw RequestError("cannot commit " + std::to_string(rows) + " rows: " + std::to_string(verified_.size()) +

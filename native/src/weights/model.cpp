@@ -3,7 +3,7 @@
 #include <atomic>
 #include <optional>
 
-#include "backend/connection.h"
+#include "backend/rpc_connection.h"
 #include "backend/device.h"
 #include "backend/workers.h"
 #include "machine/numa.h"

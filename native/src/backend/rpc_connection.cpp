@@ -1,11 +1,11 @@
-#include "backend/connection.h"
+#include "backend/rpc_connection.h"
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <map>
 
-#include "backend/remote.h"
+#include "backend/rpc_device.h"
 #include "ds4/errors.h"
 
 namespace ds4::backend {

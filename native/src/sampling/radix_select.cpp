@@ -1,4 +1,4 @@
-#include "sampling/cut.h"
+#include "sampling/radix_select.h"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ds4py.generation.piece import Piece
-from ds4py.generation.stopping import StopStrings
+from ds4py.generation.stop_strings import StopStrings
 from ds4py.tokenizer import Tokenizer
 
 

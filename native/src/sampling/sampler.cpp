@@ -4,8 +4,8 @@
 
 #include "ds4/errors.h"
 #include "ds4/sampling.h"
-#include "sampling/cut.h"
 #include "sampling/policy.h"
+#include "sampling/radix_select.h"
 #include "sampling/softmax.h"
 
 namespace ds4 {

@@ -1,10 +1,10 @@
-#include "backend/remote.h"
+#include "backend/rpc_device.h"
 
 #include <charconv>
 #include <map>
 #include <mutex>
 
-#include "backend/connection.h"
+#include "backend/rpc_connection.h"
 #include "backend/rpc_handshake.h"
 #include "ds4/errors.h"
 #include "ggml-rpc.h"
