@@ -24,6 +24,9 @@ class RunningCall {
     void done();
 };
 
+/// Whether Python is ending: calls stop at their next check.
+bool python_ends();
+
 /// Runs `call` without the interpreter's lock; Ctrl-C stops it at once, and is then raised as KeyboardInterrupt.
 template <typename F>
 void run(F call) {
@@ -52,8 +55,11 @@ struct DeleteUnlocked {
             delete object;
             return;
         }
+        if (python_ends()) return;  // the end of the process gives everything back
+        RunningCall running;
         const pybind11::gil_scoped_release release;
         delete object;
+        running.done();
     }
 };
 
@@ -68,9 +74,6 @@ std::shared_ptr<T> released_unlocked(std::shared_ptr<const T> object) {
 /// Whether a wait in the core is to end: Python is ending, or a signal's handler has raised. Takes the interpreter's
 /// lock.
 bool interrupted();
-
-/// Whether Python is ending: calls stop at their next check.
-bool python_ends();
 
 /// Stops all calls and waits for them, a few seconds at most. Without the lock, in the thread that ends Python.
 void end_calls();

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -105,8 +107,10 @@ def test_a_wait_is_ended_by_ctrl_c(engine: Engine) -> None:
     with engine.session(context=256) as first, engine.session(context=256) as second:
         with holding(first):
             soon(lambda: os.kill(os.getpid(), signal.SIGINT))
+            started = time.monotonic()
             with pytest.raises(KeyboardInterrupt):
                 second.prefill(TOKENS[:5])
+            assert time.monotonic() - started < PATIENCE / 2
         second.prefill(TOKENS[:5])
         assert second.position == 5
 
@@ -127,3 +131,59 @@ def test_the_end_of_a_session_waits_for_its_connection(engine: Engine) -> None:
             assert inside.wait(PATIENCE)
             assert not done.wait(0.2)
         assert done.wait(PATIENCE)
+
+
+DAEMONS = """
+import sys, threading, time
+from ds4py import Engine
+
+engine = Engine(sys.argv[1], device=sys.argv[2], threads=1)
+
+def open_and_close():
+    while True:
+        engine.session(context=64).close()
+
+for _ in range(2):
+    threading.Thread(target=open_and_close, daemon=True).start()
+time.sleep(0.5)
+"""
+
+
+@pytest.mark.parametrize("where", ["cpu", "remote"])
+def test_python_ends_while_daemon_threads_close_sessions(request: pytest.FixtureRequest, where: str) -> None:
+    device = request.getfixturevalue("remote") if where == "remote" else where
+    command = [sys.executable, "-c", DAEMONS, str(GOLDEN / "tiny-target-f32.gguf"), device]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    for _ in range(3):
+        done = subprocess.run(command, env=environment, cwd=os.sep, capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 0, done.stderr
+
+
+SIGNALS = """
+import os, signal, sys, threading, time
+from ds4py import Engine
+
+with Engine(sys.argv[1], device=sys.argv[2], threads=1) as engine:
+    sessions = [engine.session(context=64) for _ in range(8)]
+    signal.signal(signal.SIGINT, lambda *_: None)  # from here on, system calls are interrupted again
+
+    def send():
+        while sessions:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.0005)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    while sessions:
+        sessions.pop().close()
+    thread.join()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_signals_do_not_interrupt_the_end_of_a_session(remote: str) -> None:
+    """ggml ends the process where a system call on its connection is interrupted."""
+    command = [sys.executable, "-c", SIGNALS, str(GOLDEN / "tiny-target-f32.gguf"), remote]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(command, env=environment, cwd=os.sep, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr

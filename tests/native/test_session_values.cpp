@@ -66,6 +66,8 @@ CASE(a_device_draft_lasts_until_the_next) {
     CHECK(number == 1 && !refused([&] { draft.require(number); }) && refused([&] { draft.require(number + 1); }));
     CHECK(!refused([&] { draft.require_drawn(number, first, 0.5f); }));
     CHECK(refused([&] { draft.require_drawn(number, other, 0.5f); }));
+    const std::vector<int32_t> longer{4, 5, 6, 7};
+    CHECK(refused([&] { draft.require_drawn(number, longer, 0.5f); }));
     CHECK(refused([&] { draft.require_drawn(number, first, 0.6f); }));
     draft.begin();
     CHECK(refused([&] { draft.require(number); }) && refused([&] { draft.require_drawn(number, first, 0.5f); }));
@@ -91,6 +93,7 @@ CASE(a_frontier_goes_back_within_the_slack_of_what_was_written) {
     CHECK(frontier.position() == 36 && frontier.mark().written_end == 40 + ds4::state::kMaxRows - 4);
     frontier.lower(0);
     CHECK(frontier.position() == 0 && frontier.mark().written_end == 0 && frontier.tokens().empty());
+    CHECK(frontier.features_from() == 0);
 }
 
 CASE(a_draft_projects_what_was_committed_since_the_one_before) {
@@ -107,6 +110,10 @@ CASE(a_draft_projects_what_was_committed_since_the_one_before) {
     CHECK(frontier.rows_to_project(32) == 11 && frontier.rows_to_project(8) == 8);
     frontier.restore(ids, {10, 10, 4, 6});
     CHECK(frontier.features_from() == 6 && frontier.rows_to_project(32) == 4);
+    frontier.lower(5);  // features of positions that are evaluated again are there
+    CHECK(frontier.features_from() == 5 && frontier.rows_to_project(32) == 0);
+    frontier.lower(0);
+    CHECK(frontier.features_from() == 0);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Native acceptance against the NumPy rules, decision for decision; its corners and errors; q over a draft vocabulary."""
+"""Native acceptance against the NumPy rules, decision for decision, its corners and errors, and q over candidates."""
 
 from __future__ import annotations
 

@@ -125,7 +125,8 @@ class Session {
     /// The implementation of each op on the device of the head and the drafter, a line each: "attention: own (avx2)".
     std::string kernel_choice() const;
     /// Puts the first `rows` of the verified rows into the state; the others are dropped. Any other call that changes
-    /// the state drops them all. Throws RequestError when fewer rows were verified.
+    /// the state drops them all. Throws RequestError when fewer rows were verified; Cancelled from the wait for a remote
+    /// device.
     void commit(int64_t rows);
 
     /// Shortens the state to `position`: at once within the rings' slack, by evaluating again from the nearest

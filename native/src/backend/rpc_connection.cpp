@@ -58,6 +58,7 @@ ConnectionLock::ConnectionLock(const std::vector<std::string>& endpoints, const 
 ConnectionLock ConnectionLock::for_destructor(const std::vector<std::string>& endpoints) {
     ConnectionLock all;
     for (const std::string& endpoint : endpoints) all.held_.emplace_back(mutex_of(endpoint));
+    if (!endpoints.empty()) restart_system_calls();
     return all;
 }
 
@@ -73,9 +74,11 @@ std::vector<std::string> endpoints_of(std::span<const ggml_backend_dev_t> device
 
 Connections::Connections(std::span<const ggml_backend_dev_t> devices) : endpoints_(backend::endpoints_of(devices)) {
     const ConnectionLock lock(endpoints_);
+    std::vector<std::shared_ptr<void>> open;  // closed under the lock when a server fails
     for (ggml_backend_dev_t device : devices) {
-        if (auto open = keep_connected(device)) open_.push_back(std::move(open));
+        if (auto connection = keep_connected(device)) open.push_back(std::move(connection));
     }
+    open_ = std::move(open);
 }
 
 }  // namespace ds4::backend

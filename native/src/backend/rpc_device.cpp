@@ -48,15 +48,16 @@ struct OpenConnections {
         static auto& connections = *new OpenConnections();  // a model may outlive static objects
         return connections;
     }
+    /// The open connection to an endpoint; null when there is none.
+    std::shared_ptr<ggml_backend_buffer> find(const std::string& endpoint) {
+        const std::lock_guard lock(mutex);
+        return open[endpoint].lock();
+    }
+    void add(const std::string& endpoint, const std::shared_ptr<ggml_backend_buffer>& connection) {
+        const std::lock_guard lock(mutex);
+        open[endpoint] = connection;
+    }
 };
-
-/// Checks the server by a handshake, unless a connection to it is open. ggml ends the process when a server does not
-/// answer as it should.
-void require_server(const Endpoint& endpoint) {
-    OpenConnections& all = OpenConnections::all();
-    const std::lock_guard lock(all.mutex);
-    if (all.open[endpoint.name].expired()) handshake(endpoint);
-}
 
 }  // namespace
 
@@ -66,7 +67,8 @@ ggml_backend_dev_t remote_device(const std::string& name) {
     const Endpoint endpoint = parse(name.substr(kPrefix.size()));
     const auto add = rpc_function<decltype(&ggml_backend_rpc_add_server)>("ggml_backend_rpc_add_server");
     const ConnectionLock lock({endpoint.name});
-    require_server(endpoint);
+    // ggml ends the process when a server does not answer as it should, so a server is tried before.
+    if (!OpenConnections::all().find(endpoint.name)) handshake(endpoint);
     ggml_backend_reg_t server = add(endpoint.name.c_str());
     if (!server || ggml_backend_reg_dev_count(server) == 0) {
         throw BackendError("the RPC server at " + endpoint.name + " offers no device");
@@ -77,16 +79,13 @@ ggml_backend_dev_t remote_device(const std::string& name) {
 std::shared_ptr<void> keep_connected(ggml_backend_dev_t device) {
     const std::string endpoint = endpoint_of(device);
     if (endpoint.empty()) return nullptr;
-    OpenConnections& all = OpenConnections::all();
-    const std::lock_guard lock(all.mutex);
-    std::weak_ptr<ggml_backend_buffer>& open = all.open[endpoint];
-    if (const auto kept = open.lock()) return kept;
+    if (const auto open = OpenConnections::all().find(endpoint)) return open;
     // ggml closes a connection when the last buffer on it is freed.
     ggml_backend_buffer_type_t type = ggml_backend_dev_buffer_type(device);
     ggml_backend_buffer_t buffer = type ? ggml_backend_buft_alloc_buffer(type, 1) : nullptr;
     if (!buffer) throw BackendError("the RPC server at " + endpoint + " gives no memory");
     const std::shared_ptr<ggml_backend_buffer> kept(buffer, ggml_backend_buffer_free);
-    open = kept;
+    OpenConnections::all().add(endpoint, kept);
     return kept;
 }
 

@@ -35,7 +35,7 @@ void Session::Impl::copy_from(const Impl& source, int64_t target, const StepProg
                            std::to_string(options_.context));
     }
     rewind(0, {});
-    const bool live = source.frontier_.in_slack(target);
+    const bool live = target && source.frontier_.in_slack(target);
     const auto from = live ? source.take_checkpoint() : source.checkpoints_.nearest(target);
     const int64_t start = from ? std::min(from->mark.position, target) : 0;
     if (start) {

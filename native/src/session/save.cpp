@@ -190,6 +190,7 @@ std::unique_ptr<Session> Session::load(std::shared_ptr<const Model> model, const
                           " positions, more than the context of " + std::to_string(*context));
     }
     const SessionOptions options{context.value_or(h.context), static_cast<ggml_type>(h.kv_type)};
+    const backend::ConnectionLock lock(model->connections().endpoints());
     auto session = std::make_unique<Session>(model, options, std::move(drafter));
     Call call(*session->impl_);
     session->impl_->restore(path, archive);

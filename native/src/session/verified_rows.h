@@ -10,8 +10,8 @@
 
 namespace ds4::session {
 
-/// The rows of a verify, the anchor first, and their logits. They last until the session computes something else or its
-/// frontier moves; whoever does that drops them first.
+/// The rows of a verify, the anchor first, and their logits. They last until the next forward, which drops them first,
+/// or until the frontier moves. A draft keeps them.
 class VerifiedRows {
    public:
     explicit VerifiedRows(int64_t vocab) : vocab_(vocab) {}
