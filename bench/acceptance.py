@@ -1,4 +1,4 @@
-"""What speculation brings at a given acceptance, by draft length. The drafter's proposals are replaced.
+"""Measures the speed of speculation at given acceptance rates, by draft length, with replaced proposals.
 
 Usage: acceptance.py [-m TARGET.gguf -md DRAFTER.gguf] [-t THREADS] [-n 64] [--acceptance 0,0.1,...,1]
                      [--draft-lengths auto,1,2,3,4,5] [--sure 0] [--switch 0] [--rounds 3] [--json FILE]

@@ -1,4 +1,4 @@
-"""What a draft vocabulary costs in acceptance and saves in time: drafts over M candidates, for several M.
+"""Measures the acceptance and the time of drafts over M candidates, for several sizes M of the draft vocabulary.
 
 Usage: draft_vocabulary.py TARGET.gguf DRAFTER.gguf [-t 2] [--context 1024] [--prompts 8] [--tokens 96] [--temp 1]
                     [--ids 1,2,3]

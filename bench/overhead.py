@@ -1,12 +1,12 @@
-"""What Python costs: tokens a second of `Session.generate`'s iterator beside the same cycles in a C program.
+"""Measures Python's overhead: tokens a second of `Session.generate`'s iterator and of the same cycles in a C program.
 
 Usage: overhead.py [-m TARGET] [-md DRAFTER] [--loop PROGRAM] [-n 100] [--rounds 40] [-t 1] [--temps 0,0.7]
 
 The C program is `ds4_loop` (bench/native/loop.c): `cmake --build build/dev --target ds4_loop`, with -DDS4_TESTS=ON.
-Both sides generate the same tokens after the same prompt, of the same files with the same settings, in turns; a round
-is one text of each, and who begins changes from round to round. The prompt is not timed. The iterator also turns tokens
-into text, looks for stop strings, and keeps statistics. Figures are medians over the rounds. The ratio is shown twice:
-by the clock, with its quartiles, and by the processor's time, which other programs disturb less.
+Both sides generate the same tokens after the same prompt, with the same files and settings. They take turns: a round is
+one text of each, and the side that begins alternates. The prompt is not timed. The iterator also turns tokens into
+text, looks for stop strings, and keeps statistics. Figures are medians over the rounds. The ratio is shown twice: by
+wall-clock time, with its quartiles, and by CPU time, which other programs disturb less.
 """
 
 import argparse
@@ -36,10 +36,10 @@ HEAD = (
 
 
 class Case(NamedTuple):
-    """What is generated.
+    """Settings of one generated text.
 
     Attributes:
-        draft_length: proposals of a cycle at most, of the drafter; 0 is plain decoding.
+        draft_length: the most proposals that a cycle verifies; 0 is plain decoding.
     """
 
     temperature: float
@@ -47,10 +47,12 @@ class Case(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A text of one side: its seconds after the prompt, and how many cycles it took after the first token.
+    """A text that one side generated.
 
     Attributes:
-        busy: seconds of the processor, all threads together.
+        seconds: wall-clock time after the prompt.
+        busy: CPU seconds of all threads together.
+        cycles: number of cycles after the first token.
     """
 
     seconds: float
@@ -60,7 +62,7 @@ class Text(NamedTuple):
 
 
 class Loop:
-    """The C program, which answers a text at a time. Raises RequestError where it ends."""
+    """The C program, which generates one text at a time. Raises RequestError if it ends."""
 
     def __init__(self, program: Path, engine: Engine, context: int) -> None:
         drafter = engine.drafter.path if engine.drafter else "-"
@@ -71,7 +73,7 @@ class Loop:
             raise RequestError(f"{program}: {error.strerror}: build it (see --help), or name it with --loop") from None
 
     def generate(self, prompt: Sequence[int], case: Case, count: int) -> Text:
-        """A text of `count` tokens."""
+        """Generates a text of `count` tokens in the C program."""
         asked = [SEED, case.temperature, case.draft_length, count, len(prompt), *prompt]
         assert self._process.stdin and self._process.stdout
         print(*asked, file=self._process.stdin, flush=True)
@@ -81,7 +83,7 @@ class Loop:
         return Text(float(answer[0]), float(answer[1]), int(answer[2]), list(map(int, answer[3:])))
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the C program."""
         assert self._process.stdin and self._process.stdout
         self._process.stdin.close()
         self._process.wait()
@@ -89,7 +91,7 @@ class Loop:
 
 
 def iterate(session: Session, prompt: Sequence[int], case: Case, count: int) -> Text:
-    """A text of the iterator, of up to `count` tokens."""
+    """Generates a text of up to `count` tokens with the iterator."""
     session.rewind(0)
     pieces = session.generate(
         prompt,
@@ -108,30 +110,30 @@ def iterate(session: Session, prompt: Sequence[int], case: Case, count: int) -> 
 
 @dataclass
 class Rounds:
-    """The texts of both sides, by round, of the same tokens in the same cycles."""
+    """The texts of both sides, by round; all have the same tokens and cycles."""
 
     python: list[Text] = field(default_factory=list)
     native: list[Text] = field(default_factory=list)
 
     @property
     def ratios(self) -> list[float]:
-        """Tokens a second of the iterator, by those of the C program."""
+        """Tokens a second of the iterator divided by those of the C program, for each round."""
         return [theirs.seconds / ours.seconds for ours, theirs in zip(self.python, self.native, strict=True)]
 
     @property
     def busy_ratio(self) -> float:
-        """The same by the processor's time."""
+        """Tokens a CPU second of the iterator divided by those of the C program: the median over the rounds."""
         return median(theirs.busy / ours.busy for ours, theirs in zip(self.python, self.native, strict=True))
 
     @property
     def extra(self) -> float:
-        """Microseconds of the processor that a cycle takes longer in Python."""
+        """Additional CPU microseconds of a cycle in Python: the median over the rounds."""
         pairs = zip(self.python, self.native, strict=True)
         return 1e6 * median((ours.busy - theirs.busy) / ours.cycles for ours, theirs in pairs)
 
 
 def measure(session: Session, loop: Loop, prompt: Sequence[int], case: Case, count: int, rounds: int) -> Rounds:
-    """Both sides in turns, after a text of each that is not timed. Raises RequestError where their texts differ."""
+    """Runs both sides in turns, after an untimed text of each. Raises RequestError if their texts or cycles differ."""
     first = iterate(session, prompt, case, count)
     found = Rounds()
     sides = {
@@ -149,13 +151,13 @@ def measure(session: Session, loop: Loop, prompt: Sequence[int], case: Case, cou
 
 
 def cases(engine: Engine, temperatures: Sequence[float]) -> list[Case]:
-    """Plain decoding, and with the drafter all that it proposes."""
+    """Returns the cases: plain decoding and, with a drafter, its full block, at each temperature."""
     draft_lengths = [0, engine.drafter.block] if engine.drafter else [0]
     return [Case(temperature, draft_length) for draft_length in draft_lengths for temperature in temperatures]
 
 
 def show(case: Case, found: Rounds) -> None:
-    """One line of the table."""
+    """Prints one line of the table."""
     low, middle, high = quantiles(found.ratios, n=4) if len(found.ratios) > 1 else found.ratios * 3
     tokens, cycles = len(found.native[0].tokens), found.native[0].cycles
     native, python = (median(tokens / each.seconds for each in texts) for texts in (found.native, found.python))
@@ -168,12 +170,12 @@ def show(case: Case, found: Rounds) -> None:
 
 
 def numbers(text: str) -> list[float]:
-    """Comma-separated numbers."""
+    """Parses comma-separated numbers."""
     return [float(each) for each in text.split(",")]
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Returns the parser of the command line."""
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("-m", "--model", help="default: the embedded pair")
     made.add_argument("-md", "--drafter")
@@ -189,7 +191,7 @@ def parser() -> argparse.ArgumentParser:
 
 @contextmanager
 def opened(args: argparse.Namespace) -> Iterator[tuple[Engine, Session, Loop]]:
-    """Both sides."""
+    """Opens an engine with a session, and the C program; closes them at the end."""
     drafter = args.drafter or (None if args.model else data.DRAFTER)
     model = args.model or data.TARGET
     with Engine(model, drafter=drafter, device=args.device, threads=args.threads) as engine:

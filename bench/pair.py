@@ -16,17 +16,18 @@ from ds4py.chat import encode_chat
 from ds4py.speculative import DrafterInfo
 
 DEFAULTS = {"plain": 0, "dspark0": 1, "dspark1": 1, "dspark3": 3, "dspark5": 5, "lookup": 0, "auto": 1}
-"""Configurations, and how many tokens the drafter has to propose for them."""
+"""Default configurations, and how many tokens the drafter has to propose for each."""
 
 
 @dataclass
 class Pair:
-    """The target in two engines, one of them with the drafter, so that plain decoding owes nothing to there being one.
+    """The target in two engines, one of them with the drafter, so that a loaded drafter cannot affect plain decoding.
 
     Attributes:
-        drafted: None without a drafter.
-        embedded: both are those of the package.
-        sessions: made by `open_sessions`, by whether there is the drafter.
+        plain: the engine without the drafter.
+        drafted: the engine with the drafter; None without one.
+        embedded: whether the models are the embedded pair.
+        sessions: the sessions of `open_sessions`; the key is whether the engine has the drafter.
     """
 
     plain: Engine
@@ -37,7 +38,7 @@ class Pair:
     @classmethod
     @contextmanager
     def opened(cls, model: str | None, drafter: str | None, device: str, threads: int | None) -> Iterator["Pair"]:
-        """Loads target and drafter; without a model the embedded ones, on one thread. Raises as Engine does."""
+        """Loads target and drafter; without a model, the embedded pair on one thread. Raises what Engine raises."""
         target = model or str(data.TARGET)
         drafter = drafter or (None if model else str(data.DRAFTER))
         threads = threads or (None if model else 1)
@@ -48,24 +49,24 @@ class Pair:
 
     @property
     def drafter(self) -> DrafterInfo | None:
-        """What the drafter is."""
+        """A description of the drafter; None without one."""
         return self.drafted.drafter if self.drafted else None
 
     def configs(self, names: str | None) -> list[Config]:
-        """Of comma-separated names, the defaults where there are none. Raises RequestError as `configuration` does."""
+        """Returns the configurations with comma-separated names, or the defaults. Raises as `configuration` does."""
         block = self.drafter.block if self.drafter else None
         wanted = names.split(",") if names else [name for name, needed in DEFAULTS.items() if needed <= (block or 0)]
         return [configuration(name, block) for name in dict.fromkeys(wanted)]
 
     def encode(self, text: str, *, chat: bool) -> list[int]:
-        """The ids of a document or, in the chat layout, of a request."""
+        """Returns the ids of a text, as it is or as a user message in the chat layout."""
         tokenizer = self.plain.tokenizer
         return encode_chat(tokenizer, [{"role": "user", "content": text}]) if chat else tokenizer.encode(text)
 
     def open_sessions(self, prompts: Sequence[Sequence[int]], tokens: int) -> int:
-        """Makes room for the longest prompt and `tokens` after it; returns the positions.
+        """Opens sessions for the longest prompt and `tokens` after it; returns the number of positions.
 
-        Raises RequestError where the target was not trained for so many.
+        Raises RequestError if the target was trained for fewer positions.
         """
         longest, limit = max(map(len, prompts)), self.plain.context_length
         if longest + tokens > limit:
@@ -79,11 +80,11 @@ class Pair:
         return longest + tokens
 
     def generate(self, prompt: Sequence[int], config: Config, sampling: Sampling, tokens: int) -> Text:
-        """One text, by the engine that the configuration wants."""
+        """Generates one text with the engine of the configuration."""
         return generate(self.sessions[config.drafted], prompt, config, sampling, tokens)
 
     def lead(self, tokens: Sequence[int]) -> float:
-        """How far the two likeliest tokens after these are apart, in logits, by the target alone."""
+        """Returns the difference of the target's two largest logits after `tokens`."""
         session = self.sessions[False]
         session.rewind(0)
         session.prefill(tokens)
@@ -91,7 +92,7 @@ class Pair:
         return float(largest - second)
 
     def header(self, **settings: object) -> dict[str, Any]:
-        """Prints machine, build, files and settings, and gives them as plain values."""
+        """Prints machine, build, files and settings, and returns them as plain values."""
         files = {"target": Path(self.plain.path)} | ({"drafter": Path(self.drafter.path)} if self.drafter else {})
         settings = {"threads": self.plain.threads, "device": self.plain.device} | settings
         print_header(self.plain.path, **settings)

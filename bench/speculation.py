@@ -1,4 +1,4 @@
-"""What speculation gains over plain decoding, by kind of prompt, temperature and configuration.
+"""Measures the speed of speculation against plain decoding, by kind of prompt, temperature and configuration.
 
 Usage: speculation.py [-m TARGET] [-md DRAFTER] [--configs plain,dspark0,dspark1,...] [--temps 0,0.7,1] [-n 200]
                       [--kinds code,json,...] [--prompts short|long|both] [--rounds 3] [--json FILE]
@@ -128,7 +128,7 @@ def totals(groups: Sequence[Sequence[Cell]]) -> list[dict[str, Any]]:
 
 
 def total(temperature: float | None, cells: Sequence[Cell], plain: Sequence[Cell]) -> dict[str, Any]:
-    """Of one configuration, beside plain decoding of the same prompts."""
+    """Returns the averages of one configuration, and their ratios to plain decoding of the same prompts."""
     ours, theirs = averages(cells), averages(plain)
     return {
         "temperature": temperature,

@@ -1,7 +1,7 @@
-"""Steady decoding: what is measured of one text, and of the rounds of one cell of a table.
+"""Measures steady decoding: of one text, and of the rounds of one cell of a table.
 
-The prompt, the first token, which needs no forward, and the first cycle, which builds graphs and takes the prompt's end
-into the drafter's context, are outside every figure of steady decoding.
+Steady decoding leaves out the prompt, the first token and the first cycle. The first token needs no forward. The first
+cycle builds graphs and writes the prompt's end into the drafter's context.
 """
 
 import re
@@ -21,13 +21,13 @@ SPAN_WORDS = 12
 
 
 class Config(NamedTuple):
-    """How to decode.
+    """A way to decode: the drafter and the draft length.
 
     Attributes:
         name: the configuration's name on the command line.
-        draft: who proposes.
-        drafted: whether it runs in the engine that has the drafter.
-        draft_length: how many proposals a cycle verifies, at most, or "auto".
+        draft: the choice of drafter.
+        drafted: whether it runs in the engine that has the drafter loaded.
+        draft_length: the most proposals that a cycle verifies, or "auto".
     """
 
     name: str
@@ -37,9 +37,9 @@ class Config(NamedTuple):
 
 
 def configuration(name: str, block: int | None) -> Config:
-    """Returns the configuration of a name; `block` is the drafter's, None without one.
+    """Returns the configuration of a name. `block` is the number of tokens the drafter proposes, None without one.
 
-    Raises RequestError for a name that there is not, and for one that the drafter cannot do.
+    Raises RequestError for an unknown name, and for one that needs a drafter or a larger block.
     """
     found = re.fullmatch(r"plain|dspark0|auto|(lookup|dspark)([1-9]|1[0-5])?", name)
     if found is None:
@@ -60,7 +60,7 @@ def configuration(name: str, block: int | None) -> Config:
 
 
 class Step(NamedTuple):
-    """What one cycle added, and its time."""
+    """The number of tokens that one cycle added, and its time."""
 
     tokens: int
     seconds: float
@@ -68,12 +68,12 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Text:
-    """One generation.
+    """One generated text.
 
     Attributes:
-        tokens: all of them.
-        steps: of steady decoding, in order.
-        cycles: the same steps' cycles.
+        tokens: all generated ids.
+        steps: the steps of steady decoding, in order.
+        cycles: the cycles of the same steps.
         finish: "length" or "stop".
         prompt_rate: prompt tokens a second.
     """
@@ -86,11 +86,11 @@ class Text:
 
     @property
     def rate(self) -> float:
-        """Tokens a second of steady decoding; 0 where there was none."""
+        """Tokens a second of steady decoding; 0 without any."""
         return rate(self.steps)
 
     def quarters(self) -> Iterator[tuple[list[int], float]]:
-        """The tokens of each quarter of steady decoding, and their rate. A step belongs to where it begins."""
+        """Yields tokens and rate of each quarter of steady decoding. A step is in the quarter where it begins."""
         steady = sum(step.tokens for step in self.steps)
         parts: list[list[Step]] = [[], [], [], []]
         done = 0
@@ -105,7 +105,7 @@ class Text:
 
 
 def rate(steps: Sequence[Step]) -> float:
-    """Tokens a second; 0 where there is nothing."""
+    """Returns tokens a second; 0 without steps."""
     seconds = sum(step.seconds for step in steps)
     return sum(step.tokens for step in steps) / seconds if seconds else 0.0
 
@@ -140,7 +140,7 @@ class Cell:
 
     @property
     def tokens(self) -> int:
-        """Tokens of steady decoding, a round."""
+        """Tokens of steady decoding in one round."""
         return sum(step.tokens for step in self.rounds[-1].steps)
 
     @property
@@ -150,7 +150,7 @@ class Cell:
 
     @property
     def seconds(self) -> float:
-        """Of a round, at the median rate."""
+        """Seconds of one round at the median rate."""
         return self.tokens / self.rate if self.rate else 0.0
 
     @property
@@ -160,16 +160,16 @@ class Cell:
 
     @property
     def speculation(self) -> Speculation:
-        """Statistics of a round's cycles."""
+        """Statistics of the last round's cycles."""
         return Speculation(self.config, list(self.rounds[-1].cycles))
 
     def mean_ms(self, part: str) -> float:
-        """Milliseconds that a cycle spends in `draft`, `verify` or `accept`: the mean over all cycles and rounds."""
+        """Returns the milliseconds of `draft`, `verify` or `accept` in a cycle: the mean over all cycles and rounds."""
         found = [getattr(cycle, f"{part}_seconds") for text in self.rounds for cycle in text.cycles]
         return 1000 * fmean(found) if found else 0.0
 
     def as_dict(self, plain: "Cell") -> dict[str, Any]:
-        """All of it as plain values; `plain` is the cell to compare with."""
+        """Returns all figures as plain values; `plain` is the cell to compare with."""
         return {
             "kind": self.kind,
             "temperature": self.temperature,
@@ -187,7 +187,7 @@ class Cell:
 
 
 class Ratio(NamedTuple):
-    """A rate over the plain one: of the medians, and the range over the rounds. None where plain has no rate."""
+    """The ratio of a rate to the plain one: of the medians, and its range over the rounds. None without a plain one."""
 
     ratio: float | None
     ratio_least: float | None
@@ -195,7 +195,7 @@ class Ratio(NamedTuple):
 
 
 def compared(cell: Cell, plain: Cell) -> Ratio:
-    """A cell beside the plain one of the same kind and temperature. The range always holds the ratio of the medians."""
+    """Compares a cell with plain decoding of the same kind and temperature. The range includes the ratio of medians."""
     pairs = list(zip(cell.rounds, plain.rounds, strict=True))
     if not all(theirs.rate for _, theirs in pairs):
         return Ratio(None, None, None)
@@ -204,16 +204,16 @@ def compared(cell: Cell, plain: Cell) -> Ratio:
 
 
 class Averages(NamedTuple):
-    """Two means of the cells' tokens a second, which differ where the cells do."""
+    """Two means of the cells' tokens a second; they differ if the cells do."""
 
     by_time: float
-    """All tokens over all seconds: the mean weighted by time, what somebody waits for."""
+    """All tokens divided by all seconds: the mean weighted by time, as a user experiences it."""
     by_tokens: float
-    """The mean weighted by tokens. Never less than the other, since fast cells count for more in it."""
+    """The mean weighted by tokens. It is never less than `by_time`, since fast cells weigh more in it."""
 
 
 def averages(cells: Iterable[Cell]) -> Averages:
-    """Over cells with steady decoding; zeros where there is none."""
+    """Returns the means over all cells with steady decoding; zeros without any."""
     found = [(cell.tokens, cell.rate) for cell in cells if cell.rate]
     tokens = sum(count for count, _ in found)
     if not tokens:
@@ -223,7 +223,10 @@ def averages(cells: Iterable[Cell]) -> Averages:
 
 
 class Difference(NamedTuple):
-    """Where a greedy text leaves that of plain decoding, and how far the two likeliest tokens are apart there."""
+    """The position where a greedy text first differs from plain decoding, and the lead of the likeliest token there.
+
+    `lead` is the difference of the two largest logits.
+    """
 
     kind: str
     config: str
@@ -232,7 +235,10 @@ class Difference(NamedTuple):
 
 
 def difference(cell: Cell, plain: Cell, lead: Callable[[Sequence[int]], float]) -> Difference | None:
-    """Of the first round that has one; `lead` is asked for the margin after the tokens that are the same."""
+    """Returns the difference in the first round that has one, else None.
+
+    `lead` returns the difference of the two largest logits after some tokens; it gets those that both texts share.
+    """
     for ours, theirs in zip(cell.rounds, plain.rounds, strict=True):
         at = first_difference(ours.tokens, theirs.tokens)
         if at is not None:
@@ -241,13 +247,13 @@ def difference(cell: Cell, plain: Cell, lead: Callable[[Sequence[int]], float]) 
 
 
 def distinct(tokens: Sequence[int], size: int = 4) -> float | None:
-    """The share of n-grams that are not repetitions; None where there are none."""
+    """Returns the number of distinct n-grams divided by that of all n-grams; None without any."""
     grams = list(zip(*(tokens[i:] for i in range(size)), strict=False))
     return len(set(grams)) / len(grams) if grams else None
 
 
 def repeated_spans(text: str) -> tuple[int, int]:
-    """How many spans of 12 words occur more than once, and how often the most frequent one does."""
+    """Returns how many spans of 12 words occur more than once, and the count of the most frequent span."""
     words = text.split()
     counts = Counter(tuple(words[i : i + SPAN_WORDS]) for i in range(len(words) - SPAN_WORDS + 1))
     return sum(count > 1 for count in counts.values()), max(counts.values(), default=0)

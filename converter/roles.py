@@ -15,7 +15,7 @@ from .source.config import ModelConfig
 
 
 class Role(Enum):
-    """What a tensor is for. Presets choose types by roles."""
+    """Roles of tensors in a model. Presets choose the types of tensors by their roles."""
 
     EMBEDDING = "embedding"
     OUTPUT = "output head"

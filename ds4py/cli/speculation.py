@@ -29,7 +29,7 @@ def note_draft_length(args: argparse.Namespace, engine: "Engine") -> None:
 
 
 def known_costs(args: argparse.Namespace, engine: "Engine") -> str:
-    """What the automatic draft length starts from."""
+    """Describes the costs that the automatic draft length starts from; empty for another draft length."""
     if chosen_draft_length(args) != "auto":
         return ""
     drafter = engine.drafter if args.draft != "lookup" else None

@@ -1,4 +1,4 @@
-"""From verified tokens to text: options, stop strings, pieces, streams and statistics of a generation."""
+"""Turns verified tokens into text: options, stop strings, pieces, streams and statistics of a generation."""
 
 from ds4py.generation.answer import ChatPiece, PlainReply, Reply, Usage
 from ds4py.generation.cancelling import Cancel

@@ -39,9 +39,9 @@ class ChatPiece:
     """One step of an answer.
 
     Attributes:
-        events: the text, reasoning and tool calls that are complete now; may be none.
+        events: the text, reasoning and tool calls that are complete now; may be empty.
         tokens: the ids that this step generated.
-        logprobs: one for each token; None where they were not asked for.
+        logprobs: log-probabilities, one entry for each token; None if they were not requested.
         finish_reason: None until the last piece; then "stop", "length" or "tool_calls".
     """
 
@@ -57,7 +57,7 @@ class Usage:
 
     Attributes:
         prompt_tokens: tokens of the prompt.
-        cached_tokens: those of them that were not evaluated, because a session held them already.
+        cached_tokens: prompt tokens that were not evaluated, because a session already held them.
         completion_tokens: tokens of the answer.
     """
 
@@ -67,15 +67,15 @@ class Usage:
 
 
 class StreamedAnswer:
-    """What a request has given so far.
+    """The state of one answer while it is generated.
 
     Attributes:
         ids: the prompt, int32 [n].
         usage: counts of tokens so far.
         finish_reason: None until the last piece; then "stop", "length" or "tool_calls".
-        stop_string: the one that ended the answer; None where none did.
+        stop_string: the stop string that ended the answer; None where none did.
         message: the whole answer; None until the end.
-        stats: what the generation took.
+        stats: counts and times of the generation.
     """
 
     def __init__(self, ids: Ids, reply: Reply) -> None:

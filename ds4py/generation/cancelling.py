@@ -1,4 +1,4 @@
-"""Cancels a request from another thread, in whatever call the request is."""
+"""Cancels a request from another thread, whichever call it is in."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Cancellable(Protocol):
         """Stops the running call; any thread may call it."""
 
     def clear_cancel(self) -> None:
-        """Takes back a cancel that no call has answered yet."""
+        """Withdraws a cancel that no call has responded to yet."""
 
 
 class Cancel:
-    """The switch that stops one request; it works before the request has a session, and between its calls.
+    """Stops one request, also before it has a session and between the calls of its session.
 
     Attributes:
-        asked: whether somebody has asked the request to stop.
+        asked: whether the request was asked to stop.
     """
 
     def __init__(self) -> None:
@@ -33,22 +33,22 @@ class Cancel:
         self.asked = False
 
     def ask(self) -> None:
-        """Stops the request at its next check, and the call that its session is in."""
+        """Stops the request at its next check, and its session's running call."""
         with self._lock:
             self.asked = True
             if self._session:
                 self._session.cancel()
 
     def check(self) -> None:
-        """Raises Cancelled where somebody asked."""
+        """Raises Cancelled if the request was asked to stop."""
         if self.asked:
             raise Cancelled("the request was cancelled")
 
     @contextmanager
     def reaching(self, session: Cancellable) -> Iterator[None]:
-        """Lets `ask` stop the session's running call inside this context; on leaving, the session's cancel is cleared.
+        """Lets `ask` stop the session's running call inside this context. Clears the session's cancel on leaving.
 
-        Raises Cancelled where somebody asked before.
+        Raises Cancelled if the request was asked to stop before.
         """
         with self._lock:
             self._session = session

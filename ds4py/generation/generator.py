@@ -1,4 +1,4 @@
-"""Runs a generation: the prompt, then cycles of speculative decoding until the text ends."""
+"""Runs a generation: evaluates the prompt, then runs cycles of speculative decoding until the text ends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def start_generation(
     checkpoints: Sequence[int] = (),
     progress: Progress | None = None,
 ) -> Iterator[Piece]:
-    """Evaluates the prompt, then returns the pieces of what follows; `Session.generate` describes the arguments."""
+    """Evaluates the prompt and returns an iterator of generated pieces; `Session.generate` describes the arguments."""
     max_tokens, sampling, logprobs = (options.get("max_tokens"), options.get("sampling"), options.get("logprobs"))
     check_limit(max_tokens)
     check_sampling(sampling)
@@ -47,8 +47,8 @@ def generated_pieces(
 ) -> Iterator[Piece]:
     """Runs cycles until the text ends, and adds their tokens and seconds to `stats`.
 
-    Before a piece is yielded, the tokens behind its text are in the state, or are the anchor. Raises RequestError
-    where the session was used otherwise between two pieces, and what a cycle raises.
+    Before a piece is yielded, the tokens that make up its text are in the state; the last one may be the anchor
+    instead. Raises RequestError if other calls used the session between two pieces, and whatever a cycle raises.
     """
     start = session.length
     room = max(0, session.context - start)
@@ -75,7 +75,7 @@ def generated_pieces(
 
 
 def commit_tokens(session: GenerationSession, tokens: Sequence[int], begin: int, end: int) -> None:
-    """Commits a cycle's tokens, from position `begin` on, but for those at position `end`, where the text ends."""
+    """Commits a cycle's tokens, the first at position `begin`, and drops those from position `end` on."""
     if not tokens:
         return
     anchored = session.anchor is not None

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 
 class StaysInProcess:
-    """Refuses to be pickled or copied, since its objects own memory and threads of this process."""
+    """Raises TypeError when an object is pickled or copied, since it owns memory and threads of this process."""
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -38,13 +38,13 @@ class GenerationOptions(TypedDict, total=False):
 
 
 def check_options(options: Mapping[str, Any], drafter: DrafterInfo | None, vocab: int) -> None:
-    """Raises what `Session.generate` would raise for these options, before anything runs.
+    """Checks options before anything runs, with the errors that `Session.generate` raises.
 
     Args:
-        drafter: the engine's; None without one.
+        drafter: the drafter of the engine; None without one.
         vocab: the size of the vocabulary.
 
-    Raises TypeError for an option that does not exist, RequestError for a value.
+    Raises TypeError for an option that does not exist, RequestError for an invalid value.
     """
     if unknown := sorted(options.keys() - GenerationOptions.__annotations__.keys()):
         raise TypeError(
@@ -60,13 +60,13 @@ def check_options(options: Mapping[str, Any], drafter: DrafterInfo | None, vocab
 
 
 def check_limit(max_tokens: int | None) -> None:
-    """Raises RequestError unless `max_tokens` is None or a whole number from 0 on."""
+    """Raises RequestError unless `max_tokens` is None or a whole number of at least 0."""
     if max_tokens is not None and not (is_whole_number(max_tokens) and max_tokens >= 0):
         raise RequestError(f"max_tokens is {max_tokens!r}, wanted a whole number, 0 or more, or None")
 
 
 def check_sampling(sampling: object) -> None:
-    """Raises RequestError unless `sampling` is None or a `Sampling`; a dict of its fields is none."""
+    """Raises RequestError unless `sampling` is None or a `Sampling`; a dict of its fields is refused."""
     if sampling is not None and not isinstance(sampling, Sampling):
         raise RequestError(f"sampling is {sampling!r}, wanted a ds4py.Sampling, or None")
 
@@ -78,5 +78,5 @@ def check_logprobs(top: int | None, vocab: int) -> None:
 
 
 def is_whole_number(value: object) -> bool:
-    """Whether a value is a whole number; True and False, which Python counts as numbers, are not."""
+    """Returns whether a value is a whole number. True and False, which Python counts as integers, are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)

@@ -13,7 +13,7 @@ class OutputProcessor:
     """Takes the tokens of a generation, several at a time, until a stop token, a stop string or `limit` tokens.
 
     Attributes:
-        kept: the number of tokens so far that belong in the state: those whose text may be shown.
+        kept: the number of tokens so far that belong in the state, because their text is part of the output.
     """
 
     def __init__(self, tokenizer: Tokenizer, stops: StopStrings, limit: int) -> None:
@@ -28,15 +28,15 @@ class OutputProcessor:
 
     @property
     def remaining(self) -> int:
-        """The number of tokens that may still come."""
+        """The number of tokens that may still be generated."""
         return self._limit - len(self._tokens)
 
     def push(self, tokens: Sequence[int], last: bool = False) -> Piece:
-        """Returns the piece of the next tokens; tokens after the end of the text are dropped.
+        """Returns the piece that the next tokens make. Tokens after the end of the text are dropped.
 
         Args:
             tokens: at most `remaining` ids.
-            last: whether the text ends with them, as a grammar may demand.
+            last: whether the text ends after them, because a grammar is complete.
         """
         text = ""
         may_stop = self._stops.sought or not self._stop_ids.isdisjoint(tokens)
@@ -67,7 +67,7 @@ class OutputProcessor:
         return self._stops.push(self._decoder.flush()) + self._stops.flush()
 
     def _kept_before_stop(self) -> int:
-        """The number of tokens whose text was shown before the stop string that the last token completed."""
+        """Returns how many tokens lie wholly before the stop string that the last token has completed."""
         kept, shown = len(self._tokens) - 1, "".join(self._shown)
         while kept and not shown.startswith(self._tokenizer.decode(self._tokens[:kept])):
             kept -= 1

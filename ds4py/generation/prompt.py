@@ -13,10 +13,10 @@ from ds4py.prefix_cache.protocols import Ids, Progress
 def evaluate_prompt(
     session: GenerationSession, prompt: str | Sequence[int] | Ids, progress: Progress | None, checkpoints: Sequence[int]
 ) -> None:
-    """Extends the session by a prompt, text or ids, and notes its tokens and seconds in `session.stats`.
+    """Extends the session by a prompt, text or ids, and records its tokens and seconds in `session.stats`.
 
     A text that begins an empty session is encoded with the tokenizer's begin-of-sequence token. An empty prompt
-    continues the session. Raises RequestError where prompt and session are both empty, Cancelled.
+    continues the session. Raises RequestError if prompt and session are both empty; Cancelled.
     """
     started = time.perf_counter()
     fresh = session.position == 0 and session.anchor is None

@@ -1,4 +1,4 @@
-"""What a generation needs of the session that it runs in."""
+"""Protocols of the sessions that generations run in."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class GenerationSession(TargetSession, Protocol):
     """A session whose state a generation extends; `ds4py.Session` is one.
 
     Attributes:
-        tokenizer: the model's.
+        tokenizer: the tokenizer of the model.
         costs: measured times of cycles, to which the generation adds.
         lookup: the drafter that proposes from the session's own tokens.
-        stats: what the latest request took.
+        stats: counts and times of the latest request.
     """
 
     tokenizer: Tokenizer
@@ -34,7 +34,7 @@ class GenerationSession(TargetSession, Protocol):
 
     @property
     def exclusive(self) -> AbstractContextManager[None]:
-        """Held while the state changes; entering raises RequestError where another thread holds it."""
+        """A context to hold while the state changes; entering it raises RequestError if another thread holds it."""
 
     @property
     def context(self) -> int:
@@ -63,7 +63,7 @@ class GenerationSession(TargetSession, Protocol):
         """Shortens the state to `position`."""
 
     def clear_cancel(self) -> None:
-        """Takes back a cancel that no call has answered yet."""
+        """Withdraws a cancel that no call has responded to yet."""
 
 
 class AnsweringSession(CachedSession, Protocol):
@@ -71,7 +71,7 @@ class AnsweringSession(CachedSession, Protocol):
 
     @property
     def stats(self) -> Stats:
-        """What the latest request took."""
+        """Counts and times of the latest request."""
 
     def generate(
         self,

@@ -1,4 +1,4 @@
-"""Counts and times of one request."""
+"""Token counts and times of one request."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class Stats:
     """Counts and times of one request.
 
     Attributes:
-        seed: the seed of its draws; None before the first request.
+        seed: the seed of the request's random draws; None before the first request.
         prompt_tokens: tokens of the prompt that were evaluated.
         prompt_seconds: seconds that the prompt took.
         generated_tokens: tokens in the pieces so far.
-        generate_seconds: seconds of the cycles that made them.
-        speculation: the cycles one by one.
+        generate_seconds: seconds of the cycles that generated these tokens.
+        speculation: statistics of speculation, with every cycle.
     """
 
     seed: int | None = None
@@ -34,5 +34,5 @@ class Stats:
 
     @property
     def tokens_per_second(self) -> float:
-        """Generated tokens a second, without the prompt's time; 0 where nothing was generated."""
+        """Generated tokens a second, without the prompt's time; 0 if nothing was generated."""
         return self.generated_tokens / self.generate_seconds if self.generate_seconds else 0.0

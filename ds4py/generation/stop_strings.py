@@ -9,7 +9,7 @@ from ds4py.errors import RequestError
 
 
 class StopStrings:
-    """Passes text on until it contains one of `stops`, and holds back what may be the beginning of one.
+    """Passes text on until it contains one of `stops`; holds back text that may be the beginning of a stop string.
 
     Raises RequestError for an empty stop string.
     """
@@ -22,7 +22,7 @@ class StopStrings:
         self._stops = tuple(stops)
         self._held = ""
         self.found = ""
-        """The stop string that the text contains; empty until then."""
+        """The first stop string in the text; empty while there is none."""
 
     @property
     def sought(self) -> bool:
@@ -30,7 +30,7 @@ class StopStrings:
         return bool(self._stops)
 
     def push(self, text: str) -> str:
-        """Returns the text that may be shown now; sets `found` where a stop string is complete, and leaves it out."""
+        """Returns the text that is safe to show. A complete stop string sets `found` and is left out of the text."""
         if not self._stops:
             return text
         shown, stop, rest = split_at_first(self._held + text, self._stops)

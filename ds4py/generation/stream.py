@@ -21,7 +21,7 @@ from ds4py.prefix_cache import LeasedSession
 from ds4py.prefix_cache.protocols import Ids
 
 Lend = Callable[[Cancel], LeasedSession[AnsweringSession]]
-"""Lends the session that a request runs in; waits for one, and raises Cancelled, where it has to."""
+"""Lends the session that a request runs in. Waits until one is free; raises Cancelled if the request is cancelled."""
 
 
 def answer_pieces(
@@ -45,18 +45,18 @@ def answer_pieces(
 
 
 class ChatStream(StaysInProcess):
-    """An answer as it is made: an iterator, and an async iterator, of `ChatPiece`.
+    """An answer while it is generated: an iterator and an async iterator of `ChatPiece`.
 
-    Nothing runs before the first piece is asked for, the prompt included. One thread at a time reads it; any may
-    cancel it. The session it runs in is given back at the end, on an error, and when the stream is closed or dropped.
+    Nothing runs before the first piece is requested, not even the prompt. One thread at a time may read the stream; any
+    thread may cancel it. Its session is given back at the end, on an error, and when the stream is closed or deleted.
 
     >>> with engine.chat([{"role": "user", "content": "Hi"}]) as stream:
     ...     for piece in stream: ...
     >>> async with engine.chat([{"role": "user", "content": "Hi"}]) as stream:
     ...     async for piece in stream: ...
 
-    Read asynchronously, steps run in a thread of the stream's own, each when it is asked for; a task that is cancelled
-    cancels the stream.
+    In async code, each step runs in a thread that belongs to the stream, when it is requested. Cancelling the reading
+    task cancels the stream.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ChatStream(StaysInProcess):
         self._answer = StreamedAnswer(ids, reply)
         self._cancel = Cancel()
         self._reading = threading.Lock()
-        # It knows the answer and not this stream: so it ends, and gives its session back, where the stream is dropped.
+        # The generator holds the answer, not this stream. A stream that is deleted thus ends it and frees the session.
         self._pieces = answer_pieces(self._answer, lend, self._cancel, options, breakpoints)
         self._worker: ThreadPoolExecutor | None = None
 
@@ -81,7 +81,7 @@ class ChatStream(StaysInProcess):
 
     @property
     def finish_reason(self) -> str | None:
-        """How the answer ended, as in the last piece; None until then."""
+        """The finish reason of the last piece ("stop", "length" or "tool_calls"); None until then."""
         return self._answer.finish_reason
 
     @property
@@ -96,11 +96,11 @@ class ChatStream(StaysInProcess):
 
     @property
     def stats(self) -> Stats:
-        """What the generation took, speculation included."""
+        """Counts and times of the generation, with the statistics of speculation."""
         return self._answer.stats
 
     def cancel(self) -> None:
-        """Stops the answer from any thread: its reader gets Cancelled within a chunk of the prompt or a step."""
+        """Stops the answer, from any thread; its reader gets Cancelled within one prompt chunk or one step."""
         self._cancel.ask()
 
     def close(self) -> None:
@@ -153,8 +153,8 @@ class ChatStream(StaysInProcess):
         await self.aclose()
 
     async def _in_worker(self, call: Callable[[], ChatPiece | None]) -> ChatPiece | None:
-        """Runs `call` in a thread of this stream alone: in shared threads, streams that wait could block others."""
-        import asyncio  # takes a while, and whoever reads asynchronously has it
+        """Runs `call` in this stream's own thread; in a shared thread pool, waiting streams could block others."""
+        import asyncio  # slow to import, and async callers have imported it
 
         worker = self._worker = self._worker or ThreadPoolExecutor(1, "ds4py-stream")
         future = worker.submit(call)
@@ -162,6 +162,6 @@ class ChatStream(StaysInProcess):
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             self._cancel.ask()
-            with suppress(RuntimeError):  # of a worker that `call` has shut down: then all is closed
+            with suppress(RuntimeError):  # `call` has shut the worker down: the stream is closed
                 worker.submit(self._pieces.close)
             raise

@@ -52,7 +52,7 @@ class Guide:
         self._masks: list[Mask | None] = []
 
     def allowed(self, proposals: Ids) -> int:
-        """How many leading proposals the grammar allows. Keeps the masks of their rows, and of the anchor's."""
+        """Returns how many leading proposals the grammar allows. Keeps the masks of their rows, and of the anchor's."""
         self._masks = [self._matcher.mask()]
         for token in proposals.tolist():
             if not allows(self._masks[-1], token):

@@ -1,4 +1,4 @@
-"""Which devices hold which parts of a model, planned from sizes before anything is loaded."""
+"""Plans which devices hold which parts of a model, from tensor sizes, before anything is loaded."""
 
 from ds4py.memory.measure import measure_files
 from ds4py.memory.needs import DEVICE_RESERVE, NAMES, PARTS, DeviceNeed, DeviceOptions, Measure

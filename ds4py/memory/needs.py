@@ -1,4 +1,4 @@
-"""What a model takes of a device, and what the device has."""
+"""The memory that a model needs on each device, and the memory that is free there."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DeviceOptions:
 
 @dataclass(frozen=True)
 class DeviceNeed:
-    """What a model takes of one device, and what the device has, in bytes.
+    """The memory that a model needs on one device, and the memory that is free there, in bytes.
 
     Attributes:
         device: ggml's name of it.

@@ -1,4 +1,4 @@
-"""Where two sequences of token ids begin to differ."""
+"""Finds the common prefix of two sequences of token ids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 def common_prefix(a: Sequence[int] | npt.NDArray[np.int32], b: Sequence[int] | npt.NDArray[np.int32]) -> int:
-    """The number of leading tokens that two sequences of ids have in common."""
+    """Returns the number of leading tokens that two sequences of ids have in common."""
     n = min(len(a), len(b))
     differing = np.flatnonzero(np.asarray(a[:n]) != np.asarray(b[:n]))
     return int(differing[0]) if len(differing) else n

@@ -51,7 +51,7 @@ class PooledSession(Generic[SessionT]):
 
 
 class SessionPool(Generic[SessionT]):
-    """Up to `sessions` live sessions of one engine, and those saved to disk; safe from several threads.
+    """Keeps up to `sessions` open sessions of one engine, and those saved to disk. Safe for use by several threads.
 
     A conversation continues in the session that holds it. A prompt that only begins as another does (with the same
     system text, or an earlier turn written anew) gets a copy of what they share, and the other session stays as it is.

@@ -1,4 +1,4 @@
-"""How much of a prompt a session holds already, and how it goes back to that place."""
+"""Finds how much of a prompt a session already holds, and rewinds it to that position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the prefix cache needs of the engine and the sessions that it is given."""
+"""Protocols of the engine and the sessions that the prefix cache works with."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class SessionFactory(Protocol[SessionT_co]):
 
     @property
     def identity(self) -> Mapping[str, str | int]:
-        """What a saved session depends on: model, drafter, device, threads and build."""
+        """The properties that a saved session depends on: model, drafter, device, threads and build."""
 
     def session(self, *, context: int | None = None, kv_dtype: Literal["f16", "f32"] = "f16") -> SessionT_co:
         """Opens a session of `context` positions."""

@@ -13,7 +13,7 @@ from enum import IntEnum
 
 
 class Level(IntEnum):
-    """How far a piece of code has been tested; each level includes those below."""
+    """Levels to which code has been tested; each level includes those below it."""
 
     WRITTEN = 0
     COMPILED = 1
@@ -26,7 +26,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class BackendStatus:
-    """Who computes an op on a backend, and how far that code has been tested.
+    """The implementation of an op on a backend, and how far it has been tested.
 
     Attributes:
         by: "own" for kernels of ds4py, "ggml" for ggml's ops, "host" for the CPU beside a device.

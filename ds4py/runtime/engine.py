@@ -270,7 +270,7 @@ class Engine(StaysInProcess):
         self._models = None
 
     def _identity(self, models: LoadedModels, repack: bool) -> dict[str, str | int]:
-        """What costs and saved sessions depend on: model, drafter, devices, threads and build."""
+        """Returns what measured costs and saved sessions depend on: model, drafter, devices, threads and build."""
         return {
             "model": f"{models.target.fingerprint:016x}",
             "drafter": f"{models.drafter.fingerprint:016x}" if models.drafter else "",

@@ -11,7 +11,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Where the server listens, what it lets in, and how it generates."""
+    """Options of the server: its address, its limits on requests, and how it generates."""
 
     host: str = "127.0.0.1"
     """Address to listen on; the default takes requests of this machine only."""

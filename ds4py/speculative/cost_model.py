@@ -1,4 +1,4 @@
-"""What a draft length brings and what it costs (docs/dspark.md sections 5.1, 5.3 and 5.6).
+"""The expected tokens and the time of a cycle, by draft length (docs/dspark.md sections 5.1, 5.3 and 5.6).
 
 Here `survival` is a_1, a_2, ...: the probability that proposal i is accepted, given that those before it are. Times are
 in seconds, and `verify[k]` is V(k), the time of a verify of draft length k.

@@ -1,4 +1,4 @@
-"""What cycles cost on this engine: medians of real steps, by depth (docs/dspark.md section 6.2)."""
+"""Measured times of cycles on an engine: medians of real steps, by depth (docs/dspark.md section 6.2)."""
 
 from __future__ import annotations
 

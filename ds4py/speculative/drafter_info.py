@@ -1,4 +1,4 @@
-"""What the drafter that an engine has loaded is, and the size of its draft vocabulary."""
+"""A description of the drafter that an engine has loaded, and the size of its draft vocabulary."""
 
 from __future__ import annotations
 

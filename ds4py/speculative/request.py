@@ -1,4 +1,4 @@
-"""What drafting and acceptance need of a generation request."""
+"""The settings of a generation request that drafting and acceptance read."""
 
 from __future__ import annotations
 

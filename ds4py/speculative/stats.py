@@ -1,4 +1,4 @@
-"""What speculation did: draft lengths, acceptance and times."""
+"""Statistics of speculation: draft lengths, acceptance and times."""
 
 from __future__ import annotations
 
@@ -126,12 +126,12 @@ class Speculation:
 
     @property
     def verified_by_position(self) -> list[int]:
-        """How often a proposal was verified, by position."""
+        """The number of cycles that verified a proposal at each position."""
         return at_least(self.draft_lengths)
 
     @property
     def accepted_by_position(self) -> list[int]:
-        """How often a proposal was accepted, by position."""
+        """The number of cycles that accepted a proposal at each position."""
         found = at_least(self.accepted_histogram)
         return found + [0] * (len(self.verified_by_position) - len(found))
 

@@ -1,4 +1,4 @@
-"""What speculative decoding needs of a session with the target model."""
+"""The protocol of a session with the target model, as speculative decoding uses it."""
 
 from __future__ import annotations
 

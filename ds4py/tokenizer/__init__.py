@@ -1,4 +1,4 @@
-"""Text to token ids and back, built from what a GGUF file carries."""
+"""Converts text to token ids and back, with the vocabulary of a GGUF file."""
 
 from ds4py.tokenizer.stream import StreamDecoder
 from ds4py.tokenizer.tokenizer import Tokenizer

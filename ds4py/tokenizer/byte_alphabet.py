@@ -10,7 +10,7 @@ PRINTABLE: Final = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
 
 
 def alphabet() -> dict[int, str]:
-    """The character of each byte."""
+    """Returns the character of each byte."""
     others = (byte for byte in range(256) if byte not in PRINTABLE)
     table = {byte: chr(byte) for byte in PRINTABLE}
     table.update({byte: chr(0x100 + place) for place, byte in enumerate(others)})
@@ -18,17 +18,17 @@ def alphabet() -> dict[int, str]:
 
 
 CHARACTER: Final = alphabet()
-"""Byte to character."""
+"""The character of each byte."""
 
 BYTE: Final = {character: byte for byte, character in CHARACTER.items()}
-"""Character to byte."""
+"""The byte of each character."""
 
 UTF8_BYTES: Final = (*range(0xC0), *range(0xC2, 0xF5))
-"""The bytes that occur in valid UTF-8: what any text needs tokens for."""
+"""The bytes that occur in valid UTF-8; a vocabulary needs a token for each."""
 
 
 def to_bytes(token: str) -> bytes:
-    """The bytes that a token spells; a token with characters outside the alphabet stands for its own text."""
+    """Returns the bytes of a token. A token with characters outside the alphabet is encoded as UTF-8."""
     try:
         return bytes(BYTE[character] for character in token)
     except KeyError:

@@ -11,7 +11,7 @@ from ds4py.tokenizer.vocabulary import Vocabulary
 PRE: Final = "tokenizer.ggml.pre"
 
 NAMES: Final = ("joyai-llm", "deepseek-v3")
-"""Values of `tokenizer.ggml.pre` that mean the splits below."""
+"""Values of `tokenizer.ggml.pre` that select the splits below."""
 
 SPLITS: Final = (
     r"\p{N}{1,3}",
@@ -23,18 +23,18 @@ SPLITS: Final = (
     r"|\s+(?!\S)"
     r"|\s+",
 )
-"""Rules that split a text. Matches become pieces; each rule runs on the pieces that the rule before it left."""
+"""Regular expressions that split a text. Each is applied to the pieces that the one before it made."""
 
 LONG: Final = 1 << 14
-"""Length in characters from which a text is encoded without the interpreter's lock."""
+"""Texts of at least this many characters are encoded without the GIL."""
 
 
 class Encoder:
-    """Text to ids, with added tokens cut out of the text or with everything taken as plain text."""
+    """Converts text to ids. Added tokens are cut out of the text first, or all of it is taken as plain text."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         model = models.BPE(vocab=vocabulary.ids, merges=vocabulary.merges)
-        # Two faces of one model, rather than one whose switch is turned per call: threads may share it.
+        # Two tokenizers of one model, so that no call has to switch the added tokens on or off: threads may share both.
         self._plain = tokenizers.Tokenizer(model)
         self._plain.pre_tokenizer = pre_tokenizer()
         self._parsing = tokenizers.Tokenizer(model)
@@ -42,22 +42,22 @@ class Encoder:
         self._parsing.add_tokens([AddedToken(token, normalized=False) for token in vocabulary.added()])
 
     def encode(self, text: str, parse_special: bool) -> list[int]:
-        """The ids of a text that can be written as UTF-8."""
+        """Returns the ids of a text without lone surrogates."""
         chosen = self._parsing if parse_special else self._plain
         if len(text) < LONG:
             return chosen.encode(text, add_special_tokens=False).ids
-        # Of the library's calls only those for several texts let go of the interpreter's lock.
+        # Only the library's batch calls release the GIL.
         return chosen.encode_batch_fast([text], add_special_tokens=False)[0].ids
 
 
 def pre_tokenizer() -> pre_tokenizers.PreTokenizer:
-    """Returns the pre-tokenizer: the three splits, then bytes to the byte alphabet."""
+    """Returns the pre-tokenizer: the three splits, then the mapping of bytes to the byte alphabet."""
     splits: list[pre_tokenizers.PreTokenizer] = [pre_tokenizers.Split(Regex(rule), "isolated") for rule in SPLITS]
     return pre_tokenizers.Sequence([*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
 
 
 def check_pre(name: str | None) -> None:
-    """Raises FormatError for a pre-tokenizer whose rules are not those above."""
+    """Raises FormatError for a pre-tokenizer whose rules are not `SPLITS`."""
     if name not in NAMES:
         found = "nothing" if name is None else repr(name)
         wanted = " or ".join(repr(each) for each in NAMES)

@@ -17,26 +17,26 @@ class Metadata:
         self._values = values
 
     def text(self, key: str) -> str | None:
-        """A string, or None where the key is absent."""
+        """Returns a string, or None if the key is absent."""
         return self._value(key, str)
 
     def flag(self, key: str) -> bool | None:
-        """A boolean, or None where the key is absent."""
+        """Returns a boolean, or None if the key is absent."""
         return self._value(key, bool)
 
     def token_id(self, key: str, vocab_size: int) -> int | None:
-        """A token id in [0, vocab_size), or None where the key is absent."""
+        """Returns a token id in [0, vocab_size), or None if the key is absent."""
         found = self._value(key, int)
         if found is not None and not 0 <= found < vocab_size:
             raise FormatError(f"{key}: token {found} is outside the vocabulary of {vocab_size} tokens; {ADVICE}")
         return found
 
     def strings(self, key: str) -> list[str] | None:
-        """A list of strings, or None where the key is absent."""
+        """Returns a list of strings, or None if the key is absent."""
         return self._list(key, str)
 
     def integers(self, key: str) -> list[int] | None:
-        """A list of integers, or None where the key is absent."""
+        """Returns a list of integers, or None if the key is absent."""
         return self._list(key, int)
 
     def _value(self, key: str, kind: type[T]) -> T | None:
@@ -59,5 +59,5 @@ class Metadata:
 
 
 def is_a(value: object, kind: type) -> bool:
-    """Whether a value has a type; a boolean is no integer here, though Python says so."""
+    """Returns whether a value has a type. A boolean does not count as an integer, unlike in Python."""
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable
 
 
 class StreamDecoder:
-    """Turns ids into text, in as many pushes as one likes.
+    """Decodes token ids into text incrementally.
 
-    Tokens are bytes, and a character may be spread over several of them: what is not yet a whole
-    character is held back until it is. The texts of all pushes and of `flush`, joined, are the decode
-    of all ids at once, however they were divided; bytes that are no UTF-8 become U+FFFD in both.
+    Tokens are bytes, and a character may be spread over several of them; its bytes are held back until
+    it is complete. The texts of all pushes and of `flush`, joined, equal the decoding of all ids at once,
+    however they were divided. Bytes that are not valid UTF-8 become U+FFFD in both cases.
     """
 
     def __init__(self, to_bytes: Callable[[Iterable[int]], bytes]) -> None:
@@ -17,12 +17,14 @@ class StreamDecoder:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def push(self, ids: Iterable[int]) -> str:
-        """The text that these ids complete, perhaps empty. RequestError for an id outside the vocabulary,
-        which leaves the decoder as it was."""
+        """Returns the text that these ids complete; it may be empty.
+
+        Raises RequestError for an id outside the vocabulary; the decoder is then unchanged.
+        """
         return self._decoder.decode(self._to_bytes(ids))
 
     def flush(self) -> str:
-        """The rest: U+FFFD for a character that never became whole, else nothing. Ready for a new text."""
+        """Returns U+FFFD if a character is incomplete, else an empty text, and resets the decoder."""
         rest = self._decoder.decode(b"", True)
         self._decoder.reset()
         return rest

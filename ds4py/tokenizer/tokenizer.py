@@ -22,7 +22,7 @@ NO_VOCABULARY = (None, "none", "no_vocab")
 
 
 class Tokenizer:
-    """Text to ids and back. Make one with `from_metadata`; it may be shared between threads.
+    """Converts text to token ids and back. `from_metadata` makes one; threads may share it.
 
     A file without a vocabulary gives a tokenizer that handles ids only: `encode` raises
     RequestError, and a token's text is its number, as in `<17>`.
@@ -32,7 +32,7 @@ class Tokenizer:
         self._vocabulary = vocabulary
         self._encoder = None if vocabulary is None else Encoder(vocabulary)
         self._size = vocab_size
-        self._spelled: dict[int, bytes] = {}  # of the tokens that were asked for
+        self._spelled: dict[int, bytes] = {}  # bytes of the tokens that were decoded so far
         self._bos = metadata.token_id(BOS, vocab_size)
         self._eos = metadata.token_id(EOS, vocab_size)
         self._pad = metadata.token_id(PAD, vocab_size)
@@ -48,9 +48,9 @@ class Tokenizer:
     def from_metadata(cls, metadata: Mapping[str, object], *, vocab_size: int | None = None) -> "Tokenizer":
         """Builds the tokenizer from a file's keys.
 
-        `vocab_size` is the number of tokens that the model has rows for; needed where the file
-        carries no vocabulary, and checked against the list where it does. Raises FormatError,
-        beginning with the key, for data that is missing, damaged or of a tokenizer other than DeepSeek's.
+        `vocab_size` is the number of rows of the model's embedding. It is needed if the file has no
+        vocabulary, and checked against the token list if it has one. Raises FormatError, beginning with
+        the key, for data that is missing, damaged or of a tokenizer other than DeepSeek's.
         """
         keys = Metadata(metadata)
         vocabulary = read_vocabulary(keys)
@@ -64,17 +64,17 @@ class Tokenizer:
         return cls(keys, vocabulary, count)
 
     def encode(self, text: str, *, add_bos: bool | None = None, parse_special: bool = True) -> list[int]:
-        """The ids of a text.
+        """Returns the ids of a text.
 
-        `add_bos` puts the begin-of-sequence token first; None does as the file says.
+        `add_bos` puts the begin-of-sequence token first; None follows the file's setting.
 
         `parse_special` turns the text of added tokens (`<｜User｜>`, `<think>`, ...) into those tokens.
-        Switched off, no text becomes one: neither CONTROL nor USER_DEFINED tokens, though some
-        programs always parse the latter. `<think>` and `｜DSML｜` are USER_DEFINED and structure a
-        conversation just as the role markers do, so text from outside must not be able to write them.
+        When it is False, no text becomes a CONTROL or USER_DEFINED token, though some programs always
+        parse the latter. `<think>` and `｜DSML｜` are USER_DEFINED and structure a conversation just as
+        the role markers do, so text from outside must not be able to produce them.
 
-        Raises RequestError where the file has no vocabulary, where there is no begin-of-sequence token to
-        add, and for lone surrogates, which are no text.
+        Raises RequestError if the file has no vocabulary, if it names no begin-of-sequence token to add,
+        and for lone surrogates, which cannot be encoded.
         """
         if self._encoder is None:
             raise RequestError(
@@ -85,18 +85,18 @@ class Tokenizer:
         return self._prefix(wanted) + self._encoder.encode(text, parse_special)
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = False) -> str:
-        """The text of ids; `skip_special` leaves control tokens out. Bytes that are no UTF-8 become U+FFFD.
+        """Returns the text of ids. `skip_special` leaves control tokens out. Invalid UTF-8 becomes U+FFFD.
 
         Raises RequestError for an id outside the vocabulary.
         """
         return (self._without_special(ids) if skip_special else self._bytes(ids)).decode("utf-8", "replace")
 
     def detokenizer(self, skip_special: bool = False) -> StreamDecoder:
-        """A decoder for ids that arrive over time, with the same result as `decode`."""
+        """Returns a decoder for ids that arrive over time, with the same result as `decode`."""
         return StreamDecoder(self._without_special if skip_special else self._bytes)
 
     def token_bytes(self, token: int) -> bytes:
-        """The bytes of one token. Raises RequestError for an id outside the vocabulary."""
+        """Returns the bytes of one token. Raises RequestError for an id outside the vocabulary."""
         if (found := self._spelled.get(token)) is None:
             self._check(token)
             found = f"<{token}>".encode() if self._vocabulary is None else self._vocabulary.token_bytes(token)
@@ -104,12 +104,12 @@ class Tokenizer:
         return found
 
     def token_id(self, text: str) -> int | None:
-        """The added token (control or user-defined) with exactly this text, or None where there is none."""
+        """Returns the id of the added token (control or user-defined) with this text, or None if there is none."""
         token = None if self._vocabulary is None else self._vocabulary.ids.get(text)
         return token if token is not None and self._type(token) in ADDED else None
 
     def is_special(self, token: int) -> bool:
-        """Whether an id is a control token by `tokenizer.ggml.token_type`: one that is no part of a text.
+        """Returns whether an id is a control token by `tokenizer.ggml.token_type`, and so not part of a text.
 
         Raises RequestError for an id outside the vocabulary.
         """
@@ -117,7 +117,7 @@ class Tokenizer:
         return self._type(token) in (TokenType.CONTROL, TokenType.UNKNOWN)
 
     def is_text(self, token: int) -> bool:
-        """Whether an id stands for text: neither a control token nor an unused one.
+        """Returns whether an id stands for text: it is neither a control token nor an unused one.
 
         Raises RequestError for an id outside the vocabulary.
         """
@@ -155,7 +155,7 @@ class Tokenizer:
 
     @property
     def stop_ids(self) -> frozenset[int]:
-        """Tokens at which generation ends: what the file calls end of sequence, of turn or of message."""
+        """Tokens at which generation ends: the file's ends of sequence, of turn and of message."""
         return self._stops
 
     @property
@@ -190,7 +190,7 @@ class Tokenizer:
 
 
 def read_vocabulary(keys: Metadata) -> Vocabulary | None:
-    """The file's vocabulary, or None where it carries none; FormatError for one that is not DeepSeek's."""
+    """Returns the file's vocabulary, or None if it has none. Raises FormatError for one that is not DeepSeek's."""
     model = keys.text(MODEL)
     if model is None and keys.strings(TOKENS):
         raise FormatError(f"{MODEL}: missing, but {TOKENS} is there; {ADVICE}")
@@ -205,7 +205,7 @@ def read_vocabulary(keys: Metadata) -> Vocabulary | None:
 
 
 def check_text(text: str) -> None:
-    """Raises RequestError for what cannot be written as UTF-8."""
+    """Raises RequestError for a text that cannot be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

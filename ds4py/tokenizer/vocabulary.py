@@ -1,4 +1,4 @@
-"""The vocabulary as the file states it, checked before anything is built from it."""
+"""The vocabulary of a GGUF file, checked when it is read."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -13,7 +13,7 @@ MERGES = "tokenizer.ggml.merges"
 
 
 class TokenType(IntEnum):
-    """`tokenizer.ggml.token_type`: what a token is."""
+    """Kinds of tokens: the values of `tokenizer.ggml.token_type`."""
 
     NORMAL = 1
     UNKNOWN = 2
@@ -24,12 +24,12 @@ class TokenType(IntEnum):
 
 
 ADDED = frozenset({TokenType.UNKNOWN, TokenType.CONTROL, TokenType.USER_DEFINED})
-"""Types that are cut out of raw text, and whose text is meant as it stands."""
+"""Types of tokens that are cut out of raw text; their text is plain UTF-8, not written in the byte alphabet."""
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Tokens by id with their types, and the merges by rank ("left right")."""
+    """Tokens by id with their types, and the merges (left, right) by rank."""
 
     tokens: list[str]
     types: list[TokenType]
@@ -38,7 +38,7 @@ class Vocabulary:
 
     @classmethod
     def read(cls, metadata: Metadata) -> "Vocabulary | None":
-        """The vocabulary, or None where the file has no token list. Raises FormatError."""
+        """Returns the vocabulary, or None if the file has no token list. Raises FormatError."""
         tokens = metadata.strings(TOKENS)
         if not tokens:
             return None
@@ -50,11 +50,11 @@ class Vocabulary:
         return cls(tokens, read_types(metadata, len(tokens)), read_merges(metadata, ids), ids)
 
     def added(self) -> list[str]:
-        """The tokens that are cut out of raw text before anything else."""
+        """Returns the tokens that are cut out of raw text before it is split."""
         return [token for token, kind in zip(self.tokens, self.types, strict=True) if kind in ADDED]
 
     def token_bytes(self, token: int) -> bytes:
-        """The bytes that a token in range stands for."""
+        """Returns the bytes of a token, whose id must be in the vocabulary."""
         text, kind = self.tokens[token], self.types[token]
         if kind == TokenType.BYTE:
             return byte_token(text)
@@ -62,7 +62,7 @@ class Vocabulary:
 
 
 def check_bytes(ids: dict[str, int]) -> None:
-    """Raises FormatError unless every byte of UTF-8 has a token; the encoder would silently drop the others."""
+    """Raises FormatError unless every byte of UTF-8 has a token; the encoder would silently drop a byte without one."""
     missing = [byte for byte in byte_alphabet.UTF8_BYTES if byte_alphabet.CHARACTER[byte] not in ids]
     if missing:
         shown = ", ".join(f"0x{byte:02x}" for byte in missing[:4])
@@ -86,7 +86,7 @@ def read_types(metadata: Metadata, count: int) -> list[TokenType]:
 
 
 def read_merges(metadata: Metadata, ids: dict[str, int]) -> list[tuple[str, str]]:
-    """Reads the merges, each of two known tokens into a third. Raises FormatError."""
+    """Reads the merges; each joins two known tokens into a third. Raises FormatError."""
     lines = metadata.strings(MERGES)
     if lines is None:
         raise FormatError(f"{MERGES}: missing, but {TOKENS} is there; {ADVICE}")
@@ -100,7 +100,7 @@ def read_merges(metadata: Metadata, ids: dict[str, int]) -> list[tuple[str, str]
 
 
 def byte_token(text: str) -> bytes:
-    """Returns the byte of a token of type BYTE, whose text is such as `<0x0A>`."""
+    """Returns the byte of a token of type BYTE, whose text looks like `<0x0A>`; any other text as UTF-8."""
     digits = text.removeprefix("<0x").removesuffix(">")
     try:
         return bytes.fromhex(digits) if len(text) == 6 and len(digits) == 2 else text.encode()

@@ -1,5 +1,5 @@
 #pragma once
-// NumPy arrays as spans. Nothing is copied: a silent conversion of 129,280 logits would cost more than sampling them.
+// Views of NumPy arrays. They never copy: a silent conversion of 129,280 logits would take longer than sampling.
 
 #include <pybind11/numpy.h>
 
@@ -11,8 +11,8 @@
 
 namespace ds4::bindings {
 
-/// A view of a contiguous array of so many dimensions. Throws RequestError, beginning with `what` (a plural), for any
-/// other.
+/// Returns a view of a C-contiguous array of type T with `dimensions` dimensions. Throws RequestError, which begins
+/// with `what` (a plural noun), for any other array.
 template <typename T>
 std::span<const T> view_of(const pybind11::array& array, int dimensions, const char* what) {
     using pybind11::dtype;

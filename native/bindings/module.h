@@ -1,5 +1,5 @@
 #pragma once
-// One register function per bound header; each lives in a file of its own.
+// The functions that register the parts of the module, each in a file of its own.
 
 #include <pybind11/pybind11.h>
 
@@ -23,7 +23,7 @@ void register_drafter(pybind11::module_& m);
 void register_session(pybind11::module_& m);
 void register_diagnostics(pybind11::module_& m);
 
-/// "f16" or "f32"; throws RequestError for anything else.
+/// Returns the type with the name "f16" or "f32". Throws RequestError for any other name.
 ggml_type kv_type(const std::string& name);
 
 }  // namespace ds4::bindings

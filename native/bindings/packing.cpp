@@ -15,7 +15,7 @@ namespace ds4::bindings {
 
 namespace {
 
-/// How one tensor is packed.
+/// The packed form of one tensor.
 struct Packing {
     std::string name;
     int type;

@@ -1,5 +1,5 @@
 #pragma once
-// The progress callback of a load.
+// The progress callback of loading a model.
 
 #include <functional>
 
@@ -7,7 +7,8 @@
 
 namespace ds4::bindings {
 
-/// Calls Python's progress(fraction), which may be none, and lets Ctrl-C stop the load. For calls without the GIL.
+/// Returns a callback that calls Python's `progress(fraction)`, if there is one, and lets Ctrl-C stop the load. The
+/// caller does not hold the GIL.
 LoadProgress load_progress(std::function<void(double)> progress);
 
 }  // namespace ds4::bindings

@@ -24,7 +24,7 @@ void count(int change) {
     ended.notify_all();
 }
 
-/// Until the process is gone, as Python lets its own threads wait from version 3.14 on.
+/// Waits until the process has ended, as Python's own threads do from version 3.14 on.
 [[noreturn]] void wait_for_the_end() {
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }

@@ -1,6 +1,7 @@
 #pragma once
-// Calls that compute without the interpreter's lock. None may come back to Python while that ends: a thread that asks
-// for the lock then is taken down in the middle of C++, which ends the process. So Python's end stops them and waits.
+// Calls that compute without the GIL. None may return to Python while the interpreter is finalizing: a thread that
+// requests the GIL then is terminated inside C++ code, which aborts the process. So finalization stops all calls first,
+// and waits for them.
 
 #include <pybind11/pybind11.h>
 
@@ -10,24 +11,24 @@
 
 namespace ds4::bindings {
 
-/// One such call, from before it lets go of the interpreter's lock until it has it again.
+/// Registers one such call, from before it releases the GIL until it has acquired it again.
 class RunningCall {
    public:
-    /// With the interpreter's lock. Throws Cancelled in the thread that ends Python; in others that come late it never
-    /// returns.
+    /// The caller holds the GIL. While Python is finalizing, throws Cancelled in the finalizing thread, and never
+    /// returns in any other.
     RunningCall();
     ~RunningCall();
     RunningCall(const RunningCall&) = delete;
     RunningCall& operator=(const RunningCall&) = delete;
 
-    /// After the work, still without the lock: never returns where Python is ending.
+    /// Called after the work, before the GIL is acquired again. Never returns while Python is finalizing.
     void done();
 };
 
-/// Whether Python is ending: calls stop at their next check.
+/// Returns whether Python is finalizing; calls stop at their next check.
 bool python_ends();
 
-/// Runs `call` without the interpreter's lock; Ctrl-C stops it at once, and is then raised as KeyboardInterrupt.
+/// Runs `call` without the GIL. Ctrl-C stops the call, and is then raised as KeyboardInterrupt.
 template <typename F>
 void run(F call) {
     try {
@@ -46,12 +47,12 @@ void run(F call) {
     }
 }
 
-/// Deletes without the interpreter's lock: a destructor may wait for a remote device's connection, whose holder may
-/// wait for the interpreter.
+/// Deletes an object without the GIL. The destructor may wait for the connection to a remote device, and the thread
+/// that holds the connection may wait for the GIL.
 struct DeleteUnlocked {
     template <typename T>
     void operator()(T* object) const {
-        if (!PyGILState_Check()) {  // the last owner was a session, which is deleted without the lock itself
+        if (!PyGILState_Check()) {  // the last owner was a session, which is itself deleted without the GIL
             delete object;
             return;
         }
@@ -63,7 +64,7 @@ struct DeleteUnlocked {
     }
 };
 
-/// Shares an object of the core with Python, whose share ends without the interpreter's lock.
+/// Returns a shared pointer for Python to an object of the core; its last reference is released without the GIL.
 template <typename T>
 std::shared_ptr<T> released_unlocked(std::shared_ptr<const T> object) {
     T* raw = const_cast<T*>(object.get());
@@ -71,11 +72,11 @@ std::shared_ptr<T> released_unlocked(std::shared_ptr<const T> object) {
     return std::shared_ptr<T>(raw, [owner](T*) { DeleteUnlocked()(owner); });
 }
 
-/// Whether a wait in the core is to end: Python is ending, or a signal's handler has raised. Takes the interpreter's
-/// lock.
+/// Returns whether a wait in the core has to end: Python is finalizing, or a signal handler has raised an exception.
+/// Acquires the GIL.
 bool interrupted();
 
-/// Stops all calls and waits for them, a few seconds at most. Without the lock, in the thread that ends Python.
+/// Stops all calls and waits for them, a few seconds at most. Called without the GIL in the finalizing thread.
 void end_calls();
 
 }  // namespace ds4::bindings

@@ -22,7 +22,7 @@ using Tokens = pybind11::array_t<int32_t, pybind11::array::c_style | pybind11::a
 using Progress = std::function<void(int64_t, int64_t)>;
 using SessionClass = pybind11::class_<Session, std::unique_ptr<Session, DeleteUnlocked>>;
 
-/// A progress function that calls a Python one from a call that runs without the interpreter's lock.
+/// Returns a progress function that calls `progress` with the GIL, from a call that runs without it.
 inline StepProgress stepping(const Progress& progress) {
     if (!progress) return {};
     return [&progress](int64_t done, int64_t total) {
@@ -31,7 +31,7 @@ inline StepProgress stepping(const Progress& progress) {
     };
 }
 
-/// The ids of a flat array. Throws RequestError for another number of dimensions.
+/// Returns a view of the ids in a flat array. Throws RequestError for another number of dimensions.
 inline std::span<const int32_t> view(const Tokens& tokens) {
     if (tokens.ndim() != 1) {
         throw RequestError("tokens have " + std::to_string(tokens.ndim()) +
@@ -40,7 +40,7 @@ inline std::span<const int32_t> view(const Tokens& tokens) {
     return {tokens.data(), static_cast<size_t>(tokens.size())};
 }
 
-/// A copy of `data` as an array of `rows` rows; None when there is nothing.
+/// Returns a copy of `data` as an array with `rows` rows; None if `data` is empty.
 template <typename T>
 pybind11::object table(const std::vector<T>& data, size_t rows) {
     if (data.empty()) return pybind11::none();
@@ -49,14 +49,14 @@ pybind11::object table(const std::vector<T>& data, size_t rows) {
     return out;
 }
 
-/// A copy of `data` as a flat array; None when there is nothing.
+/// Returns a copy of `data` as a flat array; None if `data` is empty.
 template <typename T>
 pybind11::object column(const std::vector<T>& data) {
     if (data.empty()) return pybind11::none();
     return pybind11::array_t<T>(static_cast<pybind11::ssize_t>(data.size()), data.data());
 }
 
-/// The calls of a cycle, and the type of a draft: speculative.cpp.
+/// Register the type of a draft, and the calls of a speculative cycle (speculative.cpp).
 void register_draft_block(pybind11::module_& m);
 void add_speculative_calls(SessionClass& session);
 

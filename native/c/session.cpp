@@ -41,8 +41,8 @@ ds4_status use(ds4_session* handle, F body) {
     });
 }
 
-/// The same for what moves the frontier: later proposals are chosen knowing more than the draft, even if they are
-/// alike.
+/// Does what use() does, for a `body` that moves the frontier, and forgets the draft. Later proposals depend on tokens
+/// that the draft did not see, so its q is not theirs, even if the ids are the same.
 template <typename F>
 ds4_status move(ds4_session* handle, F body) {
     return use(handle, [&](ds4::Session& s) {

@@ -47,7 +47,7 @@ class KernelChoice {
     /// Has a device's own kernels compute an op; `device` names it, and must outlive this.
     void use_device(Op op, const char* device);
 
-    /// Who computes an op, for people: "own (avx2)", "own (CUDA)", "ggml", or "host" for acceptance.
+    /// Returns an op's implementation for display: "own (avx2)", "own (CUDA)", "ggml", or "host" for acceptance.
     std::string describe(Op op) const;
     /// A line for each op: its name, a colon and describe(op).
     std::string describe() const;

@@ -1,4 +1,4 @@
-"""What the tests of drafting share: the golden pair, sessions on it, and drafts with what was computed on the way."""
+"""Helpers of the drafting tests: the golden pair, sessions on it, and drafts with their intermediate results."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def open_session(
 
 
 def draft(session: _native.Session, anchor: int, **options: Any) -> Draft:
-    """Drafts, and takes the trace of it."""
+    """Drafts after `anchor`, and returns the draft with its trace."""
     block, trace = session.draft(int(anchor), **options), session.diagnostics.draft_trace()
     return Draft(block.tokens, block.confidence, block.q_probs, block.q_ids, trace.hidden, trace.base)
 
 
 def sampler(temperature: float = 1.0, **policy: Any) -> _native.Sampler:
-    """With the defaults q is the softmax of the logits."""
+    """Returns a sampler; with the default policy, q is the softmax of the logits."""
     return _native.Sampler(_native.SamplingPolicy(temperature=temperature, **policy))
 
 

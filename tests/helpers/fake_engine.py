@@ -31,7 +31,7 @@ class Pool:
 
 @dataclass
 class FakeEngine:
-    """What `calls` were made, and the answer to each: `parts` events, one a piece, with `delay` seconds before each.
+    """An engine that records its `calls` and answers each with `parts`, one event a piece, each after `delay` seconds.
 
     While `prefill` is not set, every answer is in its prompt.
     """

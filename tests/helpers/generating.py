@@ -1,4 +1,4 @@
-"""What tests of generation share: a prompt, its greedy continuation, and drafters that know it."""
+"""Helpers of the generation tests: a prompt, its greedy continuation, and drafters that know it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What llama.cpp's draft-dspark proposes at temperature 0, at every position of a text. Run in a process of its own:
+"""Drafts with llama.cpp's draft-dspark at temperature 0, at every position of a text. Runs in a process of its own:
 
     python llama_drafts.py TARGET DRAFTER GIVEN FOUND [RING]
 

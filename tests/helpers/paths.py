@@ -1,4 +1,4 @@
-"""Where things of the project are, wherever the test that asks lies."""
+"""Paths of the project's folders, independent of where the importing test is."""
 
 from __future__ import annotations
 

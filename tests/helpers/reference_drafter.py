@@ -24,7 +24,7 @@ Sublayer = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Block:
-    """What the stages say of one block."""
+    """The output of a drafter's stages for one block."""
 
     hidden: np.ndarray  # [block, hidden]: collapsed streams before the last norm
     base: np.ndarray  # [block, vocab]: logits without the Markov bias
@@ -33,7 +33,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Chain:
-    """What the Markov and confidence heads make of a block."""
+    """The output of the Markov and confidence heads for one block."""
 
     tokens: np.ndarray  # [block]
     logits: np.ndarray  # [block, vocab], with the bias of the token before

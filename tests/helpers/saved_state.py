@@ -1,4 +1,4 @@
-"""What of a session's state later forwards can read, taken from a saved session."""
+"""Reads from a saved session the part of its state that later forwards can read."""
 
 from __future__ import annotations
 

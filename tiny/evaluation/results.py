@@ -29,7 +29,7 @@ class Lengths:
 
 @dataclass(frozen=True)
 class Setup:
-    """What the numbers depend on, apart from the two files and the held-out text."""
+    """Settings of an evaluation; results also depend on the two files and the held-out text."""
 
     prompts: int
     width: int

@@ -99,7 +99,7 @@ class Attention(nn.Module):
     def select(
         self, x: Tensor, low: Tensor, angles: Angles, logits: Tensor, positions: Tensor, indexed: bool
     ) -> tuple[Tensor, Tensor]:
-        """What hides compressed rows, broadcast to [sequences, length, heads, rows], and the indexer's loss."""
+        """Returns the mask of compressed rows, for [sequences, length, heads, rows], and the indexer's loss."""
         seen = visible(positions, logits.shape[-1], self.ratio)
         mask = torch.where(seen, 0.0, HIDDEN)[None, :, None]
         cut = logits.shape[-1] > self.shape.index_top_k

@@ -48,7 +48,7 @@ class Angles:
         self.cos, self.sin = angle.cos(), angle.sin()
 
     def heads(self) -> Angles:
-        """For tensors that have a dimension of heads before the last."""
+        """Returns the angles for tensors that have a dimension of heads before the last."""
         made = Angles.__new__(Angles)
         made.cos, made.sin = self.cos.unsqueeze(-2), self.sin.unsqueeze(-2)
         return made

@@ -57,7 +57,7 @@ def orthogonal(matrices: Tensor) -> Tensor:
 
 
 class Optimisers:
-    """Both optimisers with one schedule: warm-up, flat, linear to the floor."""
+    """The two optimisers, Muon and AdamW, with one schedule: warm-up, constant, then linear decay to a floor."""
 
     def __init__(self, model: nn.Module) -> None:
         matrices, blocks, others = [], {}, []

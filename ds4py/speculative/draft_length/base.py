@@ -16,7 +16,7 @@ from ds4py.speculative.stats import Cycle
 
 @dataclass(frozen=True)
 class DraftEstimate:
-    """What is expected of a cycle's proposals, and what they cost, before they are made.
+    """Estimates of the acceptance and the cost of a cycle's proposals, before they are drafted.
 
     Attributes:
         survival: the probability that a proposal is accepted, given that those before it are; one for each position

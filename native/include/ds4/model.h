@@ -34,7 +34,7 @@ struct Topology;
 /// A value of `ModelOptions::cpu_moe`: the CPU computes the routed experts of every layer.
 constexpr int64_t kEveryLayer = -1;
 
-/// How Model::load distributes a model over devices, and what its sessions compute with.
+/// Options of Model::load: the distribution of the model over devices, and the threads and kernels of its sessions.
 struct ModelOptions {
     /// The device by name: "cpu", "cuda:0", "hip:0", "metal", "vulkan:0" or "rpc:HOST:PORT". "auto" is the device that
     /// DS4_DEVICE names, else the first GPU, else the CPU. Several names, separated by commas, share the layers in

@@ -1,5 +1,5 @@
 #pragma once
-// One conversation with a model: its state, and the forwards that extend it.
+// A session: the state of one sequence in a model, and the forwards that extend it.
 
 #include <functional>
 #include <map>
@@ -17,46 +17,47 @@
 namespace ds4 {
 
 struct SessionOptions {
-    /// Positions the session can hold.
+    /// The number of positions that the session can hold.
     int64_t context = 4096;
-    /// Type of cached keys: GGML_TYPE_F16 or GGML_TYPE_F32.
+    /// The type of cached keys: GGML_TYPE_F16 or GGML_TYPE_F32.
     ggml_type kv_type = GGML_TYPE_F16;
 };
 
-/// How a block is drafted.
+/// Options of Session::draft.
 struct DraftOptions {
-    /// Draft vocabulary: candidates of each position, the likeliest by base logits. 0 is the whole vocabulary.
+    /// The size of the draft vocabulary: at each position, the tokens with the highest base logits are the candidates.
+    /// 0 is the whole vocabulary.
     int64_t draft_vocab = 0;
-    /// Draws each proposal from q, the policy's distribution over the candidates; null proposes the arg max.
+    /// Draws each proposal from q, the sampling policy's distribution over the candidates. Null proposes the arg max.
     Sampler* sampler = nullptr;
-    /// The generator of the draws; needed with a sampler.
+    /// The random generator of the draws; required with a sampler.
     Rng* rng = nullptr;
-    /// Whether q is read at once. Otherwise a q that the device's own kernels have drawn from stays there.
+    /// Whether to read q at once. If not, a q that the device's own kernels have drawn from stays on the device.
     bool read_q = true;
 };
 
-/// The proposals of one block. Row j belongs to the token at the anchor's position + 1 + j.
+/// The proposals of one draft. Row j belongs to the token at position + 1 + j, where the anchor is at `position`.
 struct DraftBlock {
     std::vector<int32_t> tokens;      // [block]
     std::vector<float> confidence;    // [block]: P(accepted | those before are); empty without a confidence head
     std::vector<float> q;             // [block, candidates] over `candidates`, or [block, vocab]; empty for arg max
                                       // proposals, and for a q that stays on the device
     std::vector<int32_t> candidates;  // [block, candidates] ids; empty for the whole vocabulary
-    uint64_t device_draft = 0;        // number of a draft whose q is on the device, until the next draft; 0: it is not
+    uint64_t device_draft = 0;        // number of the draft, if q is on the device (until the next draft); else 0
 };
 
-/// How the device accepts proposals.
+/// Options of Session::accept.
 struct DeviceAcceptOptions {
-    /// The temperature of a policy that has nothing else; greedy policies take the likeliest.
+    /// The temperature of a sampling policy without other options. 0 is greedy and takes the likeliest token.
     float temperature = 0;
-    /// The generator of the draws, one number a call; needed where the temperature is not greedy.
+    /// The random generator of the draws, which gives one number a call; required unless the temperature is 0.
     Rng* rng = nullptr;
-    /// DraftBlock::device_draft of the draft that the proposals were drawn in, at the same temperature; 0: q is 1 at
+    /// The DraftBlock::device_draft of the draft that drew the proposals at the same temperature. With 0, q is 1 at
     /// each proposal.
     uint64_t device_draft = 0;
 };
 
-/// The beginning of a saved session. Only loading it tells whether the rest is whole.
+/// The beginning of a saved session. Whether the rest of the file is valid is checked only when it is loaded.
 struct SavedSession {
     uint64_t model;    // Model::fingerprint
     uint64_t drafter;  // Drafter::fingerprint; 0 without one
@@ -65,23 +66,23 @@ struct SavedSession {
     std::vector<int64_t> checkpoints;
 };
 
-/// Reads the beginning of a saved session. Throws FormatError for a file that is no saved session, or cut off.
+/// Reads the beginning of a saved session. Throws FormatError for a file that is not a saved session, or truncated.
 SavedSession read_saved_session(const std::string& path);
 
-/// Called with the positions that are done and all that are to do; may throw, which stops the call.
+/// A function that is called with the number of finished positions and with their total. It may throw to stop the call.
 using StepProgress = std::function<void(int64_t done, int64_t total)>;
 
-/// Not safe for two threads at once (the second call is a RequestError), except for cancel().
-/// After an error or a cancel the session is as before the call.
+/// The state of one sequence of tokens in a model. Only cancel() may be called while another call is running; any other
+/// concurrent call throws RequestError. An error or a cancel leaves the session as it was before the call.
 class Session {
    public:
-    /// Throws RequestError for options out of range, BackendError when the device has no room.
+    /// Throws RequestError for options out of range, BackendError if the device has not enough memory.
     Session(std::shared_ptr<const Model> model, const SessionOptions& options,
             std::shared_ptr<const Drafter> drafter = nullptr);
     ~Session();
 
     const Model& model() const;
-    /// Null without one.
+    /// The drafter; null without one.
     const Drafter* drafter() const;
     int64_t context() const;
     ggml_type kv_type() const;
@@ -89,73 +90,75 @@ class Session {
     int64_t position() const;
     std::vector<int32_t> tokens() const;
 
-    /// Extends the state by `tokens`, keeping the logits of the last. Throws RequestError when a token is out of range
-    /// or the context is too short, Cancelled, BackendError. Going back to the positions in `checkpoints`, ascending,
-    /// is at once later, while they are among the 16 that are kept.
+    /// Extends the state by `tokens`, and keeps the logits of the last. Keeps checkpoints at the positions in
+    /// `checkpoints`, ascending; a session has 16 at most. A later rewind to a kept checkpoint evaluates nothing.
+    /// Throws RequestError if a token is out of range or the context is too short; Cancelled; BackendError.
     void prefill(std::span<const int32_t> tokens, const StepProgress& progress = {},
                  std::span<const int64_t> checkpoints = {});
-    /// The same, and writes the logits of every row to `out` [tokens, vocab].
+    /// Does what prefill() does, without checkpoints, and writes the logits of every row to `out` [tokens, vocab].
     void evaluate(std::span<const int32_t> tokens, std::span<float> out, const StepProgress& progress = {});
-    /// The logits [vocab] of the frontier: the distribution of what follows the last token.
+    /// Returns the logits [vocab] at the frontier, for the token that follows the last one.
     std::span<const float> logits();
-    /// Draws what follows the last token; the state is not extended.
+    /// Draws the token that follows the last one. The state is not extended.
     int32_t sample(Sampler& sampler, Rng& rng);
 
-    /// Proposes what follows `anchor`, a token that is not in the state yet. Changes nothing that other calls see.
-    /// Throws RequestError without a drafter or for a token out of range, Cancelled, BackendError.
+    /// Proposes the tokens after `anchor`, a token that is not in the state yet. Position, tokens and logits stay as
+    /// they are. Throws RequestError without a drafter or for a token out of range; Cancelled; BackendError.
     DraftBlock draft(int32_t anchor, const DraftOptions& options);
-    /// Reads q [block, vocab] of the latest draft from the device. Throws RequestError when the latest is another one.
+    /// Reads q [block, vocab] of the latest draft from the device. Throws RequestError if that is another draft.
     std::vector<float> device_q(uint64_t device_draft);
 
-    /// Evaluates 1 to 16 rows at the frontier, which stays where it is: the anchor, then proposals. Returns logits
-    /// [rows, vocab], row i being what follows token i; valid until the next call. Throws as prefill does.
+    /// Evaluates 1 to 16 rows at the frontier, the anchor and then proposals, without moving it. Returns the logits
+    /// [rows, vocab], valid until the next call; row i is for the token after token i. Throws as prefill does.
     std::span<const float> verify(std::span<const int32_t> tokens);
-    /// Verifies as verify() does, but leaves the logits on the device, for accept().
+    /// Does what verify() does, but leaves the logits on the device, for accept().
     void verify_on_device(std::span<const int32_t> tokens);
-    /// Whether the device has kernels that accept proposals.
+    /// Returns whether the device has kernels that accept proposals.
     bool accepts_on_device() const;
-    /// Whether the device drafts with its own kernels: from the whole vocabulary, for policies of a temperature alone.
+    /// Returns whether the device drafts with its own kernels. They draw from the whole vocabulary, and know sampling
+    /// policies that have only a temperature.
     bool drafts_on_device() const;
-    /// Accepts what was verified by the rule `token`, on the device: all verified rows but the anchor are proposals.
-    /// Changes nothing but the generator. Throws RequestError without such kernels, without verified rows, or where the
-    /// draft is another; BackendError for logits that are no numbers.
+    /// Applies the acceptance rule `token` on the device. All verified rows except the anchor are proposals. Changes
+    /// only the random generator. Throws RequestError without such kernels, without verified rows, or if the proposals
+    /// are not those of the given draft; BackendError for logits that are not finite numbers.
     AcceptResult accept(const DeviceAcceptOptions& options);
-    /// Which implementation computes what a device may have kernels of ds4's for: "own (CUDA)", "ggml", "host", by op.
+    /// Returns the implementation of each op for which ds4 has device kernels: "own (CUDA)", "ggml" or "host".
     std::map<std::string, std::string> ops() const;
-    /// The implementation of each op on the device of the head and the drafter, a line each: "attention: own (avx2)".
+    /// Returns a line for each op with its implementation on the device of the head and the drafter, such as
+    /// "attention: own (avx2)".
     std::string kernel_choice() const;
     /// Puts the first `rows` of the verified rows into the state; the others are dropped. Any other call that changes
-    /// the state drops them all. Throws RequestError when fewer rows were verified; Cancelled from the wait for a remote
-    /// device.
+    /// the state drops them all. Throws RequestError when fewer rows were verified; Cancelled from the wait for a
+    /// remote device.
     void commit(int64_t rows);
 
-    /// Shortens the state to `position`: at once within the rings' slack, by evaluating again from the nearest
-    /// checkpoint otherwise.
+    /// Shortens the state to `position`. Within the rings' slack nothing is evaluated; otherwise tokens are evaluated
+    /// again from the nearest checkpoint.
     void rewind(int64_t position, const StepProgress& progress = {});
-    /// The position from which a rewind to `position` evaluates again: `position` itself where going back is immediate.
+    /// Returns the position from which a rewind to `position` evaluates tokens again, or `position` for none.
     int64_t resume_point(int64_t position) const;
-    /// Positions of the checkpoints, ascending.
+    /// Returns the positions of the checkpoints, ascending.
     std::vector<int64_t> checkpoints() const;
-    /// Becomes what `source` was at `position`, from its nearest checkpoint. Throws RequestError unless both are of the
-    /// same model, drafter and KV type and the position fits; Cancelled, which leaves this session empty.
+    /// Makes this session a copy of `source` at `position`, from its nearest checkpoint. Throws RequestError unless the
+    /// position fits and both have the same model, drafter and KV type; Cancelled, which leaves this session empty.
     void copy_from(const Session& source, int64_t position, const StepProgress& progress = {});
 
-    /// Writes the state to a temporary name beside `path` and renames it.
-    /// The checkpoints that there are at `checkpoints` are saved with it.
+    /// Writes the state to a temporary file beside `path` and renames it. Checkpoints at the positions in `checkpoints`
+    /// are saved too, if the session has them.
     void save(const std::string& path, std::span<const int64_t> checkpoints = {});
-    /// Continues from a saved state, in a context of `context` positions, or as many as it was saved with. Throws
-    /// FormatError when it is damaged, of another model, or longer. What a drafter knows of the past, and checkpoints,
-    /// are restored when it was saved with the same one; otherwise it learns of new positions only.
+    /// Opens a saved session with `context` positions, by default as many as it was saved with. Throws FormatError if
+    /// the file is damaged, of another model, or longer than the context. The drafter's rings and the checkpoints are
+    /// restored if the session was saved with the same drafter; otherwise the drafter sees new positions only.
     static std::unique_ptr<Session> load(std::shared_ptr<const Model> model, const std::string& path,
                                          std::shared_ptr<const Drafter> drafter = nullptr,
                                          std::optional<int64_t> context = std::nullopt);
 
-    /// Stops the running call, or the next one, with Cancelled, also while it waits for a remote device. Any thread may
-    /// call it.
+    /// Stops the running call, or else the next one, with Cancelled, also while it waits for a remote device. Any
+    /// thread may call it.
     void cancel();
-    /// Takes back a cancel that nothing has answered yet.
+    /// Withdraws a cancel that no call has responded to yet.
     void clear_cancel();
-    /// Asked every few milliseconds of a long call; true stops it like cancel().
+    /// Sets a function that long calls poll every few milliseconds. If it returns true, the call stops as by cancel().
     void set_interrupt(std::function<bool()> interrupt);
 
     class Impl;

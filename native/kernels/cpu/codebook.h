@@ -9,7 +9,7 @@ inline void place(uint8_t (*q)[kGroupBytes], int i, int row, uint32_t low, uint3
     std::memcpy(q[2 * i + 1] + 4 * row, &high, 4);
 }
 
-/// From four times 7 sign bits, a bit for each of 32 columns: every eighth makes the number of its byte's even.
+/// Expands four groups of 7 sign bits to a bit for each of 32 columns. The eighth bit of a byte gives it even parity.
 inline void expand_signs(const uint32_t* packed, uint32_t* signs) {
     for (int row = 0; row < kTile; row++) {
         const uint32_t w = packed[row];

@@ -14,7 +14,7 @@ namespace ds4::kernels {
 /// Outputs are computed in tiles: so many rows of a matrix lie interleaved (see packing.h).
 constexpr int64_t kTile = 16;
 
-/// How weights are stored: ggml's types that have kernels here.
+/// Storage formats of weights: the ggml types for which there are CPU kernels.
 enum class Format : uint8_t { f32, f16, bf16, q8_0, q4_0, mxfp4, q2_k, q4_k, q5_k, q6_k, iq2_xxs, iq3_xxs };
 
 /// A packed matrix: `rows` outputs of `columns` inputs each.

@@ -17,8 +17,8 @@ inline size_t packed_bytes(Format format, int64_t columns, int64_t rows) {
     return static_cast<size_t>(tiles(rows)) * tile_bytes(format, columns);
 }
 
-/// How `count` matrices of a type lie when they are packed; nothing for a type without kernels, or for rows that its
-/// kernels do not take.
+/// Returns the packed layout of `count` matrices of a type; nothing for a type without kernels, or for a number of
+/// columns that its kernels do not support.
 std::optional<PackedTensor> packed_shape(ggml_type type, int64_t columns, int64_t rows, int64_t count);
 
 /// Packs up to 16 rows as ggml stores them, `stride` bytes apart; rows that are missing count as zeros.

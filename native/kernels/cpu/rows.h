@@ -69,7 +69,7 @@ inline void rms_norm(const float* x, const float* weight, int64_t count, float e
     for (int64_t i = 0; i < count; i++) out[i] = x[i] * scale * weight[i];
 }
 
-/// Up to 16 columns of softmax_mean.
+/// Computes up to 16 columns of softmax_mean.
 template <int columns>
 inline void mean_columns(const float* const* values, const float* const* scores, int64_t slots, int64_t at,
                          float* out) {

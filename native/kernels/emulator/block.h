@@ -1,7 +1,7 @@
 #pragma once
-// Runs a kernel's grid on the calling thread: block after block, the threads of a block by turns, each until it ends or
-// waits for others. The order is the same every time. Races are looked for by who touched an element since the last
-// barrier; one that depends on where a thread goes may be missed.
+// Runs a kernel's grid on the calling thread, one block after another. The threads of a block take turns; each runs
+// until it ends or waits for others. The order is the same in every run. A race is found when two threads touch an
+// element between two barriers; a race on a branch that no thread takes in this order is missed.
 
 #include <cstdint>
 #include <functional>
@@ -17,7 +17,7 @@ namespace ds4::emulator {
 
 using Place = std::source_location;
 
-/// Widest wave, and the shared memory that a block gets on every device: CUDA's static limit, and Metal's.
+/// The widest wave, and the shared memory of a block that every device has: CUDA's static limit, and Metal's limit.
 constexpr int kWidestWave = 64;
 constexpr size_t kSharedBytes = 48 * 1024, kThreadgroupBytes = 32 * 1024;
 
@@ -27,42 +27,42 @@ struct Launch {
     size_t shared_bytes = kSharedBytes;
 };
 
-/// Runs `thread` for every thread of the grid. Throws Fault.
+/// Calls `thread` once for every thread of the grid. Throws Fault for an error of the kernel.
 void run(const Launch& launch, Memory& memory, const std::function<void()>& thread);
 
-/// The block that is running, for the words of simt.h and of Metal.
+/// The block that is running. The functions of simt.h and of Metal use it.
 class Block {
    public:
-    /// `number`: of the launch.
+    /// Block `index` of a launch; `number` counts launches.
     Block(const Launch& launch, Memory& memory, int index, uint32_t number);
 
-    /// Runs all threads to their ends.
+    /// Runs all threads until they have ended.
     void run(std::vector<std::unique_ptr<Fiber>>& fibers, const std::function<void()>& thread);
 
     const Launch& launch() const { return launch_; }
     Memory& memory() const { return memory_; }
     int index() const { return index_; }
     int thread() const { return thread_; }
-    /// The access of the running thread.
+    /// Returns the record of an access by the running thread.
     Touch touch() const { return {number_, static_cast<uint32_t>(all_.held), index_, thread_}; }
 
-    /// Waits for all threads of the block at the same place.
+    /// Waits until all threads of the block have reached the same place in the source.
     void barrier(const Place& place);
-    /// Waits for all lanes of the wave at the same place; returns what each lane brought.
+    /// Waits until all lanes of the wave have reached the same place. Returns the value that each lane passed.
     const uint64_t* exchange(uint64_t value, const Place& place);
-    /// The block's array that is declared at this place.
+    /// Returns the block's shared array that is declared at this place; allocates it on the first call.
     Region& shared(const char* name, size_t bytes, const Place& place);
     std::string where() const;
 
    private:
     enum class State : uint8_t { ready, waits, done };
 
-    /// Threads that wait for each other: those of the block, or of a wave.
+    /// The state of a barrier: the threads of the block, or of a wave, that wait for each other.
     struct Meeting {
         const char* what;
         int first, size;
         int arrived = 0;
-        uint64_t held = 0;  // how many times all had arrived
+        uint64_t held = 0;  // how many times all threads have met
         Place place{};
     };
     struct Array {
@@ -84,15 +84,15 @@ class Block {
     Meeting all_;
     std::vector<Meeting> waves_;
     std::vector<const Meeting*> waits_for_;
-    std::vector<uint64_t> values_;  // what each lane brought, of the last two meetings of its wave
+    std::vector<uint64_t> values_;  // the value of each lane in the last two meetings of its wave
     std::vector<std::unique_ptr<Array>> arrays_;
     size_t shared_bytes_ = 0;
 };
 
-/// The running block. Throws std::logic_error outside of a kernel.
+/// Returns the running block. Throws std::logic_error outside of a kernel.
 Block& current();
 
-/// Throws Fault with the running kernel, block and thread before the text.
+/// Throws a Fault whose text is the running kernel, block and thread, then `what`.
 [[noreturn]] void fault(const std::string& what);
 
 }  // namespace ds4::emulator

@@ -1,5 +1,5 @@
 #pragma once
-// The emulator as a device of the gpu kernels: what their launch functions are given in place of a stream.
+// The emulated device that the launch functions of the gpu kernels receive in place of a stream.
 
 #include <cstddef>
 #include <deque>
@@ -10,10 +10,10 @@
 
 namespace ds4::emulator {
 
-/// Bytes of a matrix.
+/// Returns the bytes of a matrix.
 size_t bytes(const kernels::DeviceMatrix& matrix);
 
-/// The memory of one piece of work, by its shapes.
+/// Add the arrays that one piece of work may access to `memory`, with sizes from its shapes.
 void describe(Memory& memory, const kernels::DraftAttention& work);
 void describe(Memory& memory, const kernels::MarkovHead& work);
 void describe(Memory& memory, const kernels::DeviceAcceptance& work);

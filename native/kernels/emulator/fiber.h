@@ -1,5 +1,5 @@
 #pragma once
-// A function with a stack of its own that can pause in the middle: one emulated thread.
+// An emulated thread: a function with its own stack, which can pause and continue later.
 
 #include <cstddef>
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace ds4::emulator {
 
-/// Runs on the thread that resumes it, by turns with that thread.
+/// A coroutine that runs on the thread that resumes it.
 class Fiber {
    public:
     Fiber();
@@ -16,15 +16,15 @@ class Fiber {
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
-    /// Makes `body` what the next resume() begins. What the fiber was paused in is dropped without unwinding.
+    /// Sets the function that the next resume() begins. A paused function is dropped without unwinding its stack.
     void start(const std::function<void()>* body);
-    /// Goes on with the body until it pauses or ends. Rethrows what the body throws.
+    /// Continues the body until it pauses or ends. Rethrows its exception.
     void resume();
-    /// Called by the body: returns from resume().
+    /// Returns to the caller of resume(). Called by the body.
     void pause();
     bool done() const { return done_; }
 
-    /// The first function on the stack; for the assembler code alone.
+    /// The first function on the fiber's stack. Only the assembler code calls it.
     static void enter(Fiber* self);
 
    private:
@@ -34,7 +34,7 @@ class Fiber {
     const std::function<void()>* body_ = nullptr;
     std::exception_ptr failure_;
     void* inside_ = nullptr;   // the body's stack pointer while it is paused
-    void* outside_ = nullptr;  // the resumer's
+    void* outside_ = nullptr;  // the stack pointer of the thread that resumed it
     bool done_ = true;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Half precision on the host.
+// Conversion of half precision on the host.
 
 #include <bit>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// Memory as an emulated kernel sees it: buffers of known sizes, and which of their bytes have been written.
+// The memory of an emulated kernel: buffers of known sizes, with a record of the bytes that have been written.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace ds4::emulator {
 
-/// A kernel did what no device allows, or what would give chance values there. The text names the kernel, the block and
-/// thread, the array and the index.
+/// An operation of a kernel that is invalid on a device, or whose result there is undefined. The text names the kernel,
+/// the block and thread, the array and the index.
 struct Fault : std::logic_error {
     using std::logic_error::logic_error;
 };
 
-/// The thread that touched an element last, and when: the launch, and how often its block had met at a barrier.
+/// The latest access to an element: its thread, its launch, and the number of barriers that the block had passed.
 struct Touch {
     static constexpr int32_t kMany = -1;  // several threads of the block
 
@@ -25,10 +25,10 @@ struct Touch {
     int32_t block = 0, thread = 0;
 };
 
-/// An array of a kernel: global memory, or shared memory of the running block.
+/// An array of a kernel, in global memory or in the shared memory of the running block.
 class Region {
    public:
-    /// Inputs hold values from the start and may not be written; outputs are to be written whole.
+    /// Inputs have values from the start and must not be written. Outputs must be written completely.
     enum class Kind : uint8_t { input, output, scratch };
     Region(std::string name, std::byte* base, size_t bytes, Kind kind);
 
@@ -37,7 +37,7 @@ class Region {
     size_t bytes() const { return bytes_; }
     bool holds(const std::byte* at) const { return at >= base_ && at < base_ + bytes_; }
 
-    /// Checks an access to `size` bytes at base + offset. Throws Fault.
+    /// Check and record an access to `size` bytes at base + offset. Throw Fault.
     void check_read(int64_t offset, size_t size) const {
         check_inside(offset, size, "reads");
         if (kind_ == Kind::input) return;
@@ -70,7 +70,8 @@ class Region {
         std::memcpy(&found, bytes, size);
         return found == kAll;
     }
-    /// Throw Fault where another thread touches the element, one of both writes, and no barrier is between.
+    /// Record an access. Throw Fault for a race: another thread accessed the element since the last barrier, and at
+    /// least one of the two accesses is a write.
     void note_read(int64_t offset, size_t size) const;
     void note_write(int64_t offset, size_t size);
     [[noreturn]] void race(int64_t offset, size_t size, const char* does, const Touch& other, const char* did) const;
@@ -87,10 +88,10 @@ class Region {
     mutable std::vector<Touch> reads_, writes_;  // by the place of an element's first byte
 };
 
-/// The global memory that some kernels, run one after another, may touch.
+/// The global memory that a sequence of kernels may access.
 class Memory {
    public:
-    /// Holds `count` values already; only read. A null pointer adds nothing.
+    /// Adds an array of `count` values that kernels may only read. A null pointer adds nothing.
     template <typename T>
     void input(const char* name, const T* data, size_t count) {
         add(name, const_cast<T*>(data), count * sizeof(T), Region::Kind::input);
@@ -98,19 +99,19 @@ class Memory {
     void input_bytes(const char* name, const void* data, size_t bytes) {
         add(name, const_cast<void*>(data), bytes, Region::Kind::input);
     }
-    /// Holds nothing yet.
+    /// Adds an array without values, which kernels must write completely.
     template <typename T>
     void output(const char* name, T* data, size_t count) {
         add(name, data, count * sizeof(T), Region::Kind::output);
     }
-    /// Holds nothing yet, and need not be written.
+    /// Adds an array without values, which kernels may leave unwritten.
     template <typename T>
     void scratch(const char* name, T* data, size_t count) {
         add(name, data, count * sizeof(T), Region::Kind::scratch);
     }
-    /// The buffer that holds `at`. Throws Fault.
+    /// Returns the array that contains the address `at`. Throws Fault if there is none.
     Region& find(const void* at);
-    /// Throws Fault unless the kernels wrote all outputs, every byte of them.
+    /// Throws Fault unless the kernels have written every byte of all outputs.
     void require_written() const;
 
    private:

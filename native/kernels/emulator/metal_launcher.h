@@ -6,7 +6,7 @@
 
 namespace ds4::emulator {
 
-/// Runs the kernels of kernels/metal.
+/// Returns a launcher that emulates the kernels of kernels/metal.
 std::unique_ptr<kernels::Launcher> metal_launcher();
 
 }  // namespace ds4::emulator

@@ -1,5 +1,5 @@
 #pragma once
-// A launcher that runs kernels on host memory, in the emulator.
+// Opens launchers that run device kernels in the emulator, on host memory.
 
 #include <memory>
 
@@ -7,12 +7,12 @@
 
 namespace ds4::emulator {
 
-/// The kernels that are emulated: those of kernels/gpu with waves of 32 or 64 lanes, or Metal's.
+/// The kernels to emulate: those of kernels/gpu with waves of 32 or 64 lanes, or those of kernels/metal.
 enum class Dialect { wave32, wave64, metal };
 
 std::unique_ptr<kernels::Launcher> open_launcher(Dialect dialect);
 
-/// The launcher of the requested dialect, or null where DS4_OPS requests no emulator.
+/// Returns the launcher of the requested dialect, or null if DS4_OPS does not request the emulator.
 std::unique_ptr<kernels::Launcher> open_launcher(kernels::RequestedKernels requested);
 
 }  // namespace ds4::emulator

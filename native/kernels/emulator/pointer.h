@@ -1,5 +1,5 @@
 #pragma once
-// Pointers that check every access, for arrays that are plain ones on a device.
+// Pointers that check every access. The emulator uses them where a device has plain pointers.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +39,7 @@ class Element {
     T* at_;
 };
 
-/// A T* into one region. Which one is asked when it is first used: among a kernel's arguments there is no kernel yet.
+/// A T* into one region. The region is found on the first access, since no kernel runs yet when arguments are made.
 template <typename T>
 class Pointer {
    public:
@@ -67,19 +67,19 @@ class Pointer {
             return Element<T>(r, at_ + i);
         }
     }
-    /// The element itself, for an operation that others cannot come between.
+    /// Returns the element itself, for an atomic operation.
     T& atomic(int64_t i) const {
         region().check_atomic(reinterpret_cast<const std::byte*>(at_ + i) - region().base(), sizeof(T));
         return at_[i];
     }
     decltype(auto) operator*() const { return (*this)[0]; }
 
-    /// The region of the first access; Fault where the pointer is in none.
+    /// Returns the region that the pointer points into. Throws Fault if there is none.
     Region& region() const {
         if (!region_) region_ = &current().memory().find(at_);
         return *region_;
     }
-    /// Whether the address is a multiple of `bytes`.
+    /// Returns whether the address of element i is a multiple of `bytes`.
     bool aligned(int64_t i, size_t bytes) const { return reinterpret_cast<uintptr_t>(at_ + i) % bytes == 0; }
 
    private:
@@ -90,7 +90,7 @@ class Pointer {
     mutable Region* region_ = nullptr;
 };
 
-/// An array of the running block; the same one for all threads.
+/// Returns a shared array of the running block; all its threads get the same one.
 template <typename T>
 Pointer<T> shared_array(const char* name, size_t count, Place place = Place::current()) {
     return Pointer<T>(current().shared(name, count * sizeof(T), place));
@@ -98,6 +98,6 @@ Pointer<T> shared_array(const char* name, size_t count, Place place = Place::cur
 
 }  // namespace ds4::emulator
 
-/// Declares an array of the block; simt.h's word, and Metal's.
+/// Declares a shared array of the block, in the kernels of simt.h and of Metal.
 #define DS4_SHARED(type, name, count) \
     const ::ds4::emulator::Pointer<type> name = ::ds4::emulator::shared_array<type>(#name, count)

@@ -1,5 +1,5 @@
 #pragma once
-// What gpu/simt.h's words mean to the emulator. Included by it alone.
+// The definitions of gpu/simt.h for the emulator. Only that header includes this one.
 
 #include <bit>
 #include <cmath>
@@ -31,7 +31,7 @@ inline int block() { return emulator::current().index(); }
 inline int blocks() { return emulator::current().launch().blocks; }
 inline void barrier(Place place = Place::current()) { emulator::current().barrier(place); }
 
-/// A kernel that was compiled for other waves than it is launched with.
+/// Throws Fault if the kernel was compiled for another wave size than that of the launch.
 template <int kWave>
 void check_wave() {
     if (emulator::current().launch().wave != kWave) emulator::fault("is compiled for other waves than it is run with");
@@ -68,7 +68,7 @@ T atomic_add(Global<T> p, int64_t i, std::type_identity_t<T> x) {
     return before;
 }
 
-/// Four neighbours of an array, read at once: their address must be a multiple of their size.
+/// Four consecutive elements that are read at once. Their address must be a multiple of their size.
 template <typename T>
 struct Four {
     std::remove_const_t<T> x[4];

@@ -1,5 +1,5 @@
 #pragma once
-// Operations of a wave, for simt.h's words and Metal's.
+// Operations of a wave (warp, simdgroup), for the functions of simt.h and of Metal.
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ds4::emulator {
 
-/// The value that each lane of the wave contributed.
+/// The values of all lanes of a wave.
 template <typename T>
 struct Lanes {
     const uint64_t* bits;
@@ -39,7 +39,7 @@ T shuffle(T x, int from, const Place& place) {
     return all[from];
 }
 
-/// Combines all lanes in the order of a butterfly of shuffles, which gives every lane the same bits.
+/// Combines the values of all lanes in the order of a butterfly of shuffles, so that every lane gets the same bits.
 template <typename T, typename F>
 T reduce(T x, F combine, const Place& place) {
     const Lanes<T> all = exchange(x, place);

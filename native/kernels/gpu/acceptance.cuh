@@ -1,22 +1,22 @@
 #pragma once
-// Acceptance of proposals (launcher.h, DeviceAcceptance) in three launches: every row's softmax, the draw over the one
-// row that is needed, and the result. At temperature 0 the first and the last are all.
+// Acceptance of proposals (launcher.h, DeviceAcceptance) in three launches: the softmax of every row, the draw from the
+// row after the accepted proposals, and the result. At temperature 0 the second launch is left out.
 //
-// The output follows the target. With q the distribution of proposal x, it is accepted with probability min(1, p(x) /
-// q(x)), so that token v is proposed and accepted with probability min(p(v), q(v)). Else, which has probability 1 - sum
-// min(p, q) = sum max(p - q, 0), the token is drawn from max(p - q, 0) over that sum: v comes out with probability
-// max(p(v) - q(v), 0). Both together are p(v). Row after row, the same holds for what follows; after the last the token
-// is drawn from p. A proposal without q is one of probability 1.
+// The output has the target's distribution p. A proposal x that was drawn from q is accepted with probability
+// min(1, p(x) / q(x)), so token v is proposed and accepted with probability min(p(v), q(v)). A rejection has
+// probability 1 - sum min(p, q) = sum max(p - q, 0). Then the token is drawn from max(p - q, 0) divided by that sum, so
+// v is the recovered token with probability max(p(v) - q(v), 0). The two add up to p(v). The same holds for each
+// following row. After the last proposal the token is drawn from p. Without q, q is 1 at each proposal.
 //
-// All draws are independent: Markov draws, acceptance, and the token have numbers of their own (Drawn), within them
-// each row has, and the key is a new one every cycle.
+// All draws are independent: the purpose of a draw (Drawn: Markov head, acceptance, token) and its row are part of the
+// counter of the random numbers, and every cycle has a new key.
 
 #include "gpu/gumbel_noise.cuh"
 #include "gpu/limits.h"
 
 namespace ds4::kernels::DS4_PLATFORM {
 
-/// Tokens of a row that a block looks at.
+/// The tokens of a row that one block reads.
 constexpr int kRowPiece = 8 * simt::kThreads;
 
 /// The most rows that the kernels need: p of k + 1 rows and q of k.
@@ -29,13 +29,13 @@ struct AcceptanceArguments {
     simt::NoiseKey key;
     float scale;  // 1 / temperature; 1 where nothing is drawn
     int draws, vocab, k;
-    int rows, pieces;                    // rows that are needed, and pieces of each
+    int rows, pieces;                    // rows that are read, and pieces of each
     simt::Global<simt::Candidate> left;  // [pieces, rows]: of p's rows, then of q's
     simt::Global<simt::Pick> picks;      // [pieces]
     simt::Global<int32_t> result;        // [2]
 };
 
-/// Block b: piece b % pieces of row b / pieces.
+/// Reduces one piece of a row to a candidate. Block b computes piece b % pieces of row b / pieces.
 template <int kWave>
 DS4_KERNEL(simt::kThreads)
 void acceptance_sums(AcceptanceArguments a) {
@@ -65,14 +65,14 @@ DS4_DEVICE float log_p(const AcceptanceArguments& a, const Acceptance& j, int ro
 }
 
 DS4_DEVICE float log_q(const AcceptanceArguments& a, const Acceptance& j, int row, int token) {
-    if (row == a.k) return -simt::kInfinity;  // nothing to take off
+    if (row == a.k) return -simt::kInfinity;  // no proposal, so p stays whole
     if (!a.q) return token == a.proposals[row] ? 0.0f : -simt::kInfinity;
     const simt::Candidate all = j.rows[a.k + 1 + row];
     return simt::log_probability(simt::row_sum(all), a.q[static_cast<int64_t>(row) * a.vocab + token], a.scale);
 }
 
-/// The outcome for the proposal of row `row`. A row that is no distribution accepts none, and the one after the
-/// last proposal has none to accept.
+/// The outcome of a row's proposal. It is kDamaged if the softmax of the row is not a distribution, because of NaN or
+/// infinite logits. The row after the last proposal has no proposal and counts as rejected.
 enum Outcome { kAccepted, kRejected, kDamaged };
 
 DS4_DEVICE Outcome outcome(const AcceptanceArguments& a, const Acceptance& j, int row) {
@@ -89,7 +89,8 @@ DS4_DEVICE Outcome outcome(const AcceptanceArguments& a, const Acceptance& j, in
     return simt::accepted(log_p(a, j, row, token), log_q(a, j, row, token), chance) ? kAccepted : kRejected;
 }
 
-/// Every row's pieces as one candidate, each part of the block a row at a time; then all outcomes at once.
+/// Merges the pieces of every row into one candidate, with one part of the block for each row, and then computes all
+/// outcomes and the number of accepted proposals.
 template <int kWave>
 DS4_DEVICE void accept(const AcceptanceArguments& a, Acceptance& j) {
     const int lane = simt::thread() % simt::kPart;
@@ -109,7 +110,8 @@ DS4_DEVICE void accept(const AcceptanceArguments& a, Acceptance& j) {
     while (j.outcomes[j.accepted] == kAccepted) j.accepted++;
 }
 
-/// Block b: piece b of the row after the accepted proposals. Every block decides by itself, with the same result.
+/// Draws within one piece of the row after the accepted proposals; block b takes piece b. Every block computes the
+/// acceptance itself, with the same result.
 template <int kWave>
 DS4_KERNEL(simt::kThreads)
 void acceptance_draw(AcceptanceArguments a) {
@@ -130,7 +132,7 @@ void acceptance_draw(AcceptanceArguments a) {
     if (simt::thread() == 0) a.picks[simt::block()] = found;
 }
 
-/// Writes the result, in one block. A damaged row is followed by no token: -1.
+/// Writes the result, in one block: the number of accepted proposals and the next token, or -1 for a damaged row.
 template <int kWave>
 DS4_KERNEL(simt::kThreads)
 void acceptance_result(AcceptanceArguments a) {
@@ -151,7 +153,7 @@ void acceptance_result(AcceptanceArguments a) {
     a.result[1] = outcomes[j.accepted] == kDamaged ? -1 : a.draws ? simt::picked(found) : last.token;
 }
 
-/// Makes all arguments but the memory between launches.
+/// Makes all arguments except the memory of intermediate results.
 inline AcceptanceArguments acceptance_arguments(const DeviceAcceptance& w) {
     AcceptanceArguments a{};
     a.p = w.p;

@@ -1,18 +1,18 @@
 #pragma once
-// Attention of a draft block (launcher.h, DraftAttention). The keys are the same for all heads and queries, and they
-// are the values, too. So a block of threads brings a few keys at a time to its shared memory for kRows pairs of query
-// and head, one wave a pair, and a wave has each component of a key in a register for the logit and again for the sum.
+// Attention of a draft block (launcher.h, DraftAttention). All heads and queries share the keys, which are also the
+// values. A block of threads loads a few keys at a time into shared memory for kRows pairs of query and head, one wave
+// for each pair. A wave keeps the components of a key in registers, and uses them for the logit and for the sum.
 //
-// The softmax goes along with its maximum: what has been summed is scaled down when a greater logit comes. It starts
-// with the sink, whose logit is in the denominator and whose value is 0, so that a row that sees no key gives 0.
+// The softmax is computed online, as in flash attention: a greater logit scales down the sums so far. It starts with
+// the sink, whose logit is in the denominator and whose value is 0, so that the output of a row that sees no key is 0.
 
 #include "gpu/limits.h"
 #include "gpu/simt.h"
 
 namespace ds4::kernels::DS4_PLATFORM {
 
-/// Pairs of query and head that a block works for, a wave each; keys in its shared memory at a time, of which each wave
-/// brings one, and how many of them a wave takes together, so that the reduction of one logit hides that of another.
+/// kRows: pairs of query and head in a block, one for each wave. kKeys: keys in shared memory at a time; each wave
+/// loads one. kTogether: keys that a wave processes at once, so that the latencies of their reductions overlap.
 constexpr int kRows = 8, kKeys = kRows, kTogether = 4;
 template <typename Ring>
 struct DraftAttentionArguments {
@@ -26,7 +26,7 @@ struct DraftAttentionArguments {
     float scale;
 };
 
-/// A pair of query and head. Lane l of its wave has the components l, l + kWave, ... of the query and of the sum.
+/// The state of a pair of query and head. Lane l of its wave holds the components l, l + kWave, ... of query and sum.
 template <int kWave>
 struct AttentionRow {
     static constexpr int kParts = kLargestHeadSize / kWave;
@@ -34,14 +34,14 @@ struct AttentionRow {
     float largest, total;  // of the logits; of exp(logit - largest)
 };
 
-/// Component i of key k: the ring's, or past them the block's own.
+/// Returns component i of key k. The keys of the ring come first, then those of the block.
 template <typename Ring>
 DS4_DEVICE float key_component(const DraftAttentionArguments<Ring>& a, int k, int i) {
     if (k < a.capacity) return simt::to_float(a.ring[static_cast<int64_t>(k) * a.size + i]);
     return a.block[(k - a.capacity) * a.size + i];
 }
 
-/// Copies keys from `first` on into the tile, each wave one. All loads come before the stores, so that they overlap.
+/// Copies the keys from `first` on into the tile, one for each wave. Loads precede all stores, so that they overlap.
 template <int kWave, typename Ring>
 DS4_DEVICE void bring_keys(const DraftAttentionArguments<Ring>& a, simt::Shared<float> tile, int first) {
     const int own = simt::wave<kWave>();
@@ -59,15 +59,15 @@ DS4_DEVICE void bring_keys(const DraftAttentionArguments<Ring>& a, simt::Shared<
     }
 }
 
-/// Returns what the mask adds to the logit of key k for this query; -inf past the last key.
+/// Returns the mask's addend to the logit of key k for this query; -inf past the last key.
 template <typename Ring>
 DS4_DEVICE float masked(const DraftAttentionArguments<Ring>& a, int query, int k) {
     const int keys = a.capacity + a.n;
     return k < keys ? a.mask[query * keys + k] : -simt::kInfinity;
 }
 
-/// The row's logit of a key, whose components go to `parts`; 0 in place of a key that is not seen, which may be
-/// anything.
+/// Returns the dot product of the query and a key, and copies the key's components to `parts`. A key that is not `seen`
+/// counts as 0, since its memory may hold anything.
 template <int kWave>
 DS4_DEVICE float logit(const AttentionRow<kWave>& row, simt::Shared<float> key, int size, bool seen,
                        float (&parts)[AttentionRow<kWave>::kParts]) {
@@ -82,7 +82,7 @@ DS4_DEVICE float logit(const AttentionRow<kWave>& row, simt::Shared<float> key, 
     return simt::wave_sum<kWave>(dot);
 }
 
-/// Takes kTogether keys of the tile into the row.
+/// Adds kTogether keys of the tile to the softmax and the sum of a row.
 template <int kWave>
 DS4_DEVICE void take_keys(AttentionRow<kWave>& row, simt::Shared<float> keys, int size, float scale,
                           const float (&mask)[kTogether]) {
@@ -137,7 +137,7 @@ DS4_KERNEL(kRows* kWave)
 void draft_attention(DraftAttentionArguments<Ring> a) {
     DS4_SHARED(float, tile, kKeys* kLargestHeadSize);
     const int pairs = a.heads * a.n, keys = a.capacity + a.n;
-    // A wave without a pair of its own repeats the last one, since it helps to bring keys; it writes nothing.
+    // A wave without a pair computes the last one again, since it has to load keys. It writes nothing.
     const int own = simt::block() * kRows + simt::wave<kWave>(), pair = own < pairs ? own : pairs - 1;
     AttentionRow<kWave> row;
     begin_row<kWave>(row, a, pair);
@@ -167,7 +167,7 @@ void launch_draft_attention(Device& device, const DraftAttention& w) {
     device.launch("draft_attention", draft_attention<kWave, Ring>, blocks, kRows * kWave, a);
 }
 
-/// Launches what the work takes.
+/// Launches the kernel for the type of the ring. Throws BackendError for work that the kernels do not support.
 template <int kWave, typename Device>
 void launch(Device& device, const DraftAttention& work) {
     require_draft_attention(work);

@@ -1,6 +1,6 @@
 #pragma once
-// The launcher of CUDA and HIP: host code that both compilers compile, over the names that runtime.h of each gives.
-// Included once by each of them, with its runtime.h before.
+// The launcher of CUDA and HIP: host code for both compilers. It uses the names that the runtime.h of each defines,
+// which has to be included before.
 
 #include <string>
 #include <vector>
@@ -12,14 +12,14 @@
 
 namespace ds4::kernels::DS4_PLATFORM {
 
-/// Throws BackendError when the device refused what was asked.
+/// Throws BackendError unless the status of a runtime call is success; `what` names the call.
 inline void check(runtime::Status status, const char* what) {
     if (status == runtime::kSuccess) return;
     throw BackendError(std::string(what) + " on " + runtime::kName + ": " + runtime::message(status) +
                        "; set DS4_OPS=generic to do without ds4py's own kernels");
 }
 
-/// Makes a device the calling thread's while it lives; ggml changes it, too.
+/// Selects a device for the calling thread while it exists; ggml selects devices, too.
 class Chosen {
    public:
     explicit Chosen(int device) {
@@ -33,7 +33,7 @@ class Chosen {
     int before_ = 0;
 };
 
-/// A stream, and memory for the kernels' intermediate results.
+/// A stream, with memory for the intermediate results of kernels.
 class Stream {
    public:
     explicit Stream(int device) : device_(device) {
@@ -48,7 +48,7 @@ class Stream {
     Stream(const Stream&) = delete;
 
     int device() const { return device_; }
-    /// Begins a piece of work. Kernels run in order, so it may have the scratch memory of the one before.
+    /// Begins a piece of work. It uses the scratch memory of the previous one, since kernels run in order.
     void begin() { used_ = 0; }
 
     template <typename Arguments>

@@ -1,5 +1,5 @@
 #pragma once
-// gumbel_noise.h for the kernels of this folder, and its sums over a block.
+// Includes gumbel_noise.h for the kernels of this folder, and adds reductions over a block.
 
 #include "gpu/simt.h"
 #include "launcher.h"
@@ -19,8 +19,8 @@ inline NoiseKey noise_key(const DrawKey& key) {
             static_cast<uint32_t>(key.counter >> 32)};
 }
 
-/// Threads of a block, whatever the wave; and of the parts of a block that come together by shuffles. With parts of one
-/// size the order of a sum, and with it every bit, is the same on all devices.
+/// The threads of a block, and of its parts, which are reduced by shuffles. Both sizes are independent of the wave, so
+/// that the order of a sum, and with it every bit, is the same on all devices.
 constexpr int kThreads = 256, kPart = 32, kParts = kThreads / kPart;
 
 template <int kWave>
@@ -36,7 +36,7 @@ DS4_DEVICE Pick shuffled(Pick p, int mask) {
             shuffle_xor<kWave>(p.plain_token, mask)};
 }
 
-/// How two of a kind become one.
+/// Functions that merge two values in a reduction.
 struct MergeCandidates {
     float scale;
     DS4_DEVICE Candidate operator()(Candidate a, Candidate b) const { return merged(a, b, scale); }
@@ -77,7 +77,7 @@ DS4_DEVICE T over_block(T x, Shared<T> parts, Merge merge) {
     return all;
 }
 
-/// Merges the candidates that blocks left of one row.
+/// Merges the candidates of one row that `count` blocks have left; the result is the same for every thread.
 template <int kWave>
 DS4_DEVICE Candidate over_blocks(Global<const Candidate> left, int count, Shared<Candidate> parts, float scale) {
     Candidate c = no_candidate();

@@ -1,5 +1,5 @@
 #pragma once
-// The sizes and types that the device kernels take, checked before a launch; the same for all kinds of devices.
+// Checks of the sizes and types that the device kernels support, before a launch. All kinds of devices share them.
 
 #include <string>
 
@@ -9,10 +9,10 @@
 
 namespace ds4::kernels {
 
-/// Components of a head that the attention kernels have registers for.
+/// The largest head size that the attention kernels have registers for.
 constexpr int kLargestHeadSize = 512;
 
-/// Throws BackendError where the attention kernels cannot do the work.
+/// Throws BackendError if the attention kernels do not support the work.
 inline void require_draft_attention(const DraftAttention& w) {
     if (w.size < 1 || w.size > kLargestHeadSize) {
         throw BackendError("draft attention: heads of " + std::to_string(w.size) +
@@ -24,10 +24,10 @@ inline void require_draft_attention(const DraftAttention& w) {
     }
 }
 
-/// Columns of W1 and W2 that the Markov kernels have registers for, and proposals that acceptance takes.
+/// The largest rank of W1 and W2 that the Markov kernels have registers for, and the most proposals of one acceptance.
 constexpr int kLargestRank = 256, kMostProposals = kMaxRows;
 
-/// Throws BackendError where the kernels of the Markov head cannot do the work.
+/// Throws BackendError if the Markov head's kernels do not support the work.
 inline void require_markov_head(const MarkovHead& w) {
     if (!w.embedding.data) return;
     if (w.embedding.columns < 1 || w.embedding.columns > kLargestRank || w.output.columns != w.embedding.columns) {
@@ -37,7 +37,7 @@ inline void require_markov_head(const MarkovHead& w) {
     }
 }
 
-/// Throws BackendError where the kernels of the acceptance cannot do the work.
+/// Throws BackendError if the acceptance kernels do not support the work.
 inline void require_acceptance(const DeviceAcceptance& w) {
     if (w.k < 0 || w.k > kMostProposals) {
         throw BackendError("acceptance: " + std::to_string(w.k) + " proposals, the kernels take at most " +

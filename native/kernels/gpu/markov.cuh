@@ -1,10 +1,10 @@
 #pragma once
-// The heads of a draft block (launcher.h, MarkovHead), one launch a position and one at the end. The host waits for
-// none of them: a position's blocks find out its previous token themselves, from what the blocks before left behind.
+// The Markov and confidence heads of a draft block (launcher.h, MarkovHead), with one launch for each position and one
+// at the end. The host waits for none of them: each block of a position's launch computes the previous token itself,
+// from the candidates that the blocks of the previous launch have left.
 //
-// A launch is bound by reading W2 once, whose rows lie one after the other: 16 lanes read a row, so that a wave reads
-// two or four of them, side by side. Each block leaves one candidate of its kThreads tokens; all sums have a fixed
-// order.
+// The time of a launch is that of reading W2 once. Its rows are contiguous. 16 lanes read a row, so that a wave reads
+// two or four adjacent rows. Each block leaves one candidate of its kThreads tokens. All sums have a fixed order.
 
 #include "gpu/gumbel_noise.cuh"
 #include "gpu/limits.h"
@@ -36,12 +36,14 @@ struct MarkovStep {
     simt::Global<const Weight> output;  // W2 [rank, vocab]
 };
 
-/// The token of a position whose launch is over, from what its blocks left; one thread writes it down.
+/// Returns the token of a position whose launch has ended, from the candidates of its blocks. The first thread of the
+/// grid stores it.
 template <int kWave>
 DS4_DEVICE int32_t settled(const MarkovArguments& a, int position, simt::Shared<simt::Candidate> parts) {
     const simt::Global<const simt::Candidate> left = a.left;
     const simt::Candidate all = simt::over_blocks<kWave>(left + position * a.pieces, a.pieces, parts, a.scale);
-    const int32_t token = all.token == simt::kNoToken ? 0 : all.token;  // all NaN; the next row is read all the same
+    const int32_t token =
+        all.token == simt::kNoToken ? 0 : all.token;  // all are NaN; the next position still reads a valid row
     if (simt::block() == 0 && simt::thread() == 0) {
         a.tokens[position] = token;
         a.log_sum[position] = simt::fma(all.max, a.scale, simt::log(all.sum));
@@ -49,8 +51,8 @@ DS4_DEVICE int32_t settled(const MarkovArguments& a, int position, simt::Shared<
     return token;
 }
 
-/// Writes what W2 adds to the logits of kThreads tokens from `first` on, after `token`, into `biases`. A few rows are
-/// under way at once.
+/// Computes the Markov bias after `token` for kThreads tokens from `first` on, into `biases`. Loads of several rows
+/// overlap.
 template <int kWave, typename Reader>
 DS4_DEVICE void bias(const MarkovStep<typename Reader::Weight>& a, int32_t token, int first,
                      simt::Shared<float> biases) {
@@ -67,7 +69,7 @@ DS4_DEVICE void bias(const MarkovStep<typename Reader::Weight>& a, int32_t token
         float dots[kRows];
         DS4_UNROLL
         for (int i = 0; i < kRows; i++) {
-            const int own = first + row + i * kGroups;  // past the last token: the last one, whose sum nobody takes
+            const int own = first + row + i * kGroups;  // past the last token, the last row; the sum is not used
             dots[i] = Reader::dot(a.output, own < a.head.vocab ? own : a.head.vocab - 1, rank, lane, x);
         }
         DS4_UNROLL
@@ -108,7 +110,7 @@ void markov_position(MarkovStep<typename Reader::Weight> a) {
     if (simt::thread() == 0) head.left[head.position * head.pieces + simt::block()] = c;
 }
 
-/// The confidence of a position: of the hidden row, and of W1's row of the token before where the head reads it.
+/// Returns the confidence of a position from its hidden row and, if the head reads it, W1's row of the previous token.
 template <int kWave>
 DS4_DEVICE float confidence(const MarkovArguments& a, int position, simt::Shared<float> parts) {
     float sum = 0;
@@ -126,7 +128,7 @@ DS4_DEVICE float confidence(const MarkovArguments& a, int position, simt::Shared
     return 1 / (1 + simt::exp(-(a.bias ? all + a.bias[0] : all)));
 }
 
-/// The last position's token, and the confidences of all.
+/// Stores the last position's token, and computes the confidences; block b computes that of position b.
 template <int kWave>
 DS4_KERNEL(simt::kThreads)
 void markov_end(MarkovArguments a) {
@@ -138,7 +140,7 @@ void markov_end(MarkovArguments a) {
     if (simt::thread() == 0) a.confidences[simt::block()] = found;
 }
 
-/// Makes all arguments but the position and the memory between launches.
+/// Makes all arguments except the position and the memory of intermediate results.
 inline MarkovArguments markov_arguments(const MarkovHead& w) {
     MarkovArguments a{};
     a.base = w.base;

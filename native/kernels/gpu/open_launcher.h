@@ -6,7 +6,7 @@
 
 namespace ds4::kernels {
 
-/// Launchers on the device of this number, in builds that have them. Throw BackendError.
+/// Open a launcher on the device with this number. Only builds with CUDA or HIP have them. Throw BackendError.
 std::unique_ptr<Launcher> open_cuda_launcher(int device);
 std::unique_ptr<Launcher> open_hip_launcher(int device);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The words that the kernels of this folder are written in. They have three meanings: CUDA's, HIP's, and the
-// emulator's, which runs the same sources on the host and checks every access (DS4_EMULATED, kernels/emulator).
+// The functions and macros that the kernels of this folder are written with. They are defined for CUDA, for HIP, and
+// for the emulator, which runs the same sources on the host and checks every access (DS4_EMULATED, kernels/emulator).
 //
 // A kernel is a function of one struct of arguments, in namespace ds4::kernels::DS4_PLATFORM:
 //
@@ -15,23 +15,23 @@
 //   DS4_UNROLL                     before a loop whose bounds are constants and whose arrays belong in registers
 //   barrier()                      all threads of the block, and their writes to shared and global memory
 //   shuffle<kWave>(x, lane), shuffle_xor<kWave>(x, mask), wave_sum<kWave>(x), wave_max<kWave>(x)
-//                                  all lanes of a wave; x has four bytes. Sums are the same for all lanes, to the bit
-//   atomic_add(p, i, x)            p[i] += x, returns what was there
-//   to_float(x), load4(p, i)       Half, Bfloat and float as float; four of them from p + i, which is aligned to them
-//   exp, log, fma, maximum, kInfinity, to_bits, from_bits
+//                                  combine all lanes of a wave; x has four bytes. A sum has the same bits in all lanes
+//   atomic_add(p, i, x)            p[i] += x; returns the value before
+//   to_float(x), load4(p, i)       converts Half, Bfloat and float to float; load4 reads four from p + i, aligned to
+//   all exp, log, fma, maximum, kInfinity, to_bits, from_bits
 //
-// Each kernel file ends with a host function launch<kWave>(device, work), the same for all three; the device has
-//   launch(name, kernel, blocks, threads, arguments)     runs after what was launched before
-//   scratch<T>(name, count)        memory of the device, with anything in it, that lasts for this work
+// Each kernel file ends with a host function launch<kWave>(device, work), which all three share. The device has
+//   launch(name, kernel, blocks, threads, arguments)     runs a kernel after those launched before
+//   scratch<T>(name, count)        uninitialised device memory, valid for this piece of work
 //
-// kWave is 32 (NVIDIA, RDNA) or 64 (CDNA). An element read from an array is given a type of its own (float x = a[i];,
-// not auto), since the emulator's arrays return objects that check. Blocks run in any order and do not wait for others.
+// kWave is 32 (NVIDIA, RDNA) or 64 (CDNA). Elements are read into variables of a named type (float x = a[i];, not
+// auto), since the emulator's arrays return proxy objects. Blocks run in any order and do not wait for each other.
 
 #include <cstdint>
 
 namespace ds4::kernels::simt {
 
-/// IEEE half precision and bfloat16, as they lie in memory.
+/// IEEE half precision and bfloat16, as stored in memory.
 struct Half {
     uint16_t bits;
 };

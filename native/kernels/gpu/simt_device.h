@@ -1,6 +1,6 @@
 #pragma once
-// What simt.h's words mean to CUDA's and HIP's compilers. HIP's are clang's builtins, so that device code needs neither
-// HIP's headers nor its libraries.
+// The definitions of simt.h for the compilers of CUDA and HIP. Those for HIP are clang builtins, so that device code
+// needs neither HIP's headers nor its libraries.
 
 #include <cstdint>
 
@@ -29,7 +29,7 @@ using Global = T*;
 template <typename T>
 using Shared = T*;
 
-/// The bits of one four-byte type as another's.
+/// Reinterprets the bits of a four-byte type as another one.
 template <typename To, typename From>
 DS4_DEVICE To cast(From x) {
     static_assert(sizeof(To) == 4 && sizeof(From) == 4, "four bytes");
@@ -114,7 +114,7 @@ DS4_DEVICE float wave_max(float x) {
     return x;
 }
 
-/// Four neighbours of an array, read at once: their address must be a multiple of their size.
+/// Four consecutive elements that are read at once. Their address must be a multiple of their size.
 template <typename T>
 struct alignas(4 * sizeof(T)) Four {
     T x[4];

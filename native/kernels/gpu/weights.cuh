@@ -1,18 +1,18 @@
 #pragma once
-// Rows of a matrix [columns, rows] of launcher.h's element types.
+// Readers of the rows of a matrix [columns, rows], for the element types of launcher.h.
 
 #include "gpu/simt.h"
 #include "launcher.h"
 
 namespace ds4::kernels::simt {
 
-/// Q8_0's block of 32 columns in words of 16 bits: the scale, a half, then the columns, two a word.
+/// The size of a Q8_0 block in columns and in 16-bit words: a half-precision scale, then two columns in each word.
 constexpr int kBlockColumns = 32, kBlockWords = 17;
 
 DS4_DEVICE float low_byte(uint16_t word) { return static_cast<float>(static_cast<int8_t>(word & 0xff)); }
 DS4_DEVICE float high_byte(uint16_t word) { return static_cast<float>(static_cast<int8_t>(word >> 8)); }
 
-/// A matrix of a type that is known when the kernel runs, for single rows.
+/// A matrix whose type is known only when the kernel runs; for reading single rows.
 struct AnyMatrix {
     Global<const uint16_t> words;
     int type, columns;
@@ -24,7 +24,7 @@ enum : int {  // Element's values
     kBf16 = static_cast<int>(Element::bf16)
 };
 
-/// A matrix without data has no columns.
+/// Returns `m` for a kernel. A matrix without data has no columns.
 inline AnyMatrix any_matrix(const DeviceMatrix& m) {
     return {static_cast<const uint16_t*>(m.data), static_cast<int>(m.type), m.data ? m.columns : 0};
 }
@@ -43,13 +43,13 @@ DS4_DEVICE float any_element(const AnyMatrix& m, int64_t row, int column) {
     return to_float(Half{m.words[block]}) * (within % 2 ? high_byte(pair) : low_byte(pair));
 }
 
-/// kRowLanes lanes read a row together, each kOwn columns at most: `column(i, lane)` is a lane's i-th, and `dot` the
-/// sum of its columns' products with x, which holds a number for each, and 0 for those past the last. Lanes of a row
-/// read next to each other; kRows rows go well together in the registers of a lane. In place of a column past the last
-/// they read one that there is: so no load waits for a branch.
+/// kRowLanes lanes read a row together, at most kOwn columns each. A reader has `column(i, lane)`, the i-th column of a
+/// lane, and `dot`, the lane's sum of its columns times x [kOwn], which is 0 past the last column. Neighbouring lanes
+/// read neighbouring columns. kRows is the number of rows that fit into a lane's registers at once. Past the last
+/// column a lane reads a valid one instead, so that no load waits for a branch.
 constexpr int kRowLanes = 16, kOwn = 16, kLargestRow = kRowLanes * kOwn;
 
-/// Columns in fours, which a row's start must be aligned to.
+/// Reads four columns at a time. The start of a row must be aligned to four elements.
 template <typename T>
 struct Fours {
     using Weight = T;
@@ -67,7 +67,7 @@ struct Fours {
     }
 };
 
-/// Columns one by one, where rows have no such alignment.
+/// Reads one column at a time, for rows without that alignment.
 template <typename T>
 struct Ones {
     using Weight = T;
@@ -85,7 +85,7 @@ struct Ones {
     }
 };
 
-/// Q8_0: a word of every block.
+/// Reads Q8_0: each lane reads one word (two columns) of every block.
 struct Blocks {
     using Weight = uint16_t;
     static constexpr int kRows = 2;

@@ -30,7 +30,7 @@ inline Pick shuffled(Pick p, ushort mask) {
 
 inline float shuffled(float x, ushort mask) { return simd_shuffle_xor(x, mask); }
 
-/// How two of a kind become one.
+/// Functions that merge two values in a reduction.
 struct MergeCandidates {
     float scale;
     Candidate operator()(Candidate a, Candidate b) const { return merged(a, b, scale); }

@@ -37,7 +37,7 @@ double dense_mass(std::span<const float> p, double scale, std::span<const float>
     return mass;
 }
 
-/// All of scale p, less what a listed token loses.
+/// Returns the sum of max(scale p - q, 0) for a q that lists few tokens; only their terms differ from scale p.
 double sparse_mass(std::span<const float> p, double scale, const DraftRow& draft) {
     double mass = scale * sampling::sum(p);
     for (size_t i = 0; i < draft.ids.size(); ++i) {

@@ -8,7 +8,7 @@
 
 namespace ds4::graph {
 
-/// What every block is built with: where nodes go, the model's numbers, the shape and the inputs.
+/// The arguments that every block is built with: the builder, the model's hyperparameters, the shape and the inputs.
 struct Context {
     ops::Build b;
     const model::Hyperparameters& hp;

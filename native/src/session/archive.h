@@ -18,22 +18,24 @@ struct ArchiveHeader {
     uint64_t drafter;  // Drafter::fingerprint, 0 without one
     int64_t context;
     Mark mark;
-    uint64_t logits;  // how many follow the tokens: the vocabulary, or 0
+    uint64_t logits;  // number of logits after the tokens: the vocabulary's size, or 0
     uint64_t checkpoints;
     uint64_t body;  // bytes after the header, the checksum not counted
 };
 
-/// Writes header, body and checksum under a temporary name and renames it. Throws Error naming the path.
+/// Writes header, body and checksum to a temporary file and renames it. Throws Error with the path.
 void write_archive(const std::string& path, ArchiveHeader header, const std::vector<char>& body);
 
-/// Reads and checks a file: length, magic, version, checksum. Throws FormatError.
+/// The content of a saved session.
 struct Archive {
     ArchiveHeader header;
     std::vector<char> body;
 };
+
+/// Reads a file and checks its length, magic, version and checksum. Throws FormatError.
 Archive read_archive(const std::string& path);
 
-/// The first `bytes` of the body that the header asks for, and no checksum. Throws FormatError.
+/// Reads the header and the first `bytes(header)` bytes of the body, without the checksum. Throws FormatError.
 Archive read_beginning(const std::string& path, uint64_t (*bytes)(const ArchiveHeader&));
 
 }  // namespace ds4::session

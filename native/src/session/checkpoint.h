@@ -1,5 +1,5 @@
 #pragma once
-// Copies of the rings in host memory: how a session goes back further than the rings' slack.
+// Copies of the rings in host memory, with which a session rewinds further than the rings' slack.
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace ds4::session {
 
-/// How far a session and its rings are.
+/// The frontier of a session, and the positions for which its rings are valid.
 struct Mark {
     int64_t position = 0;       // the frontier
     int64_t written_end = 0;    // one past the highest position ever written to the rings
@@ -23,27 +23,27 @@ struct Checkpoint {
     std::vector<char> rings;
 };
 
-/// Whether the rings of a checkpoint hold what a session at `position` reads, whatever follows there: rows that were
-/// written past it are within the slack.
+/// Returns whether the rings of a checkpoint hold all rows that a session at `position` reads. They do if the rows that
+/// were written past it are within the slack.
 bool reaches(const Mark& mark, int64_t position);
 
 std::shared_ptr<const Checkpoint> take_checkpoint(const state::State& state, const Mark& mark);
 void restore_checkpoint(const state::State& state, const Checkpoint& checkpoint);
 
-/// The checkpoints a session keeps, oldest first. Of too many, the one that is missed least goes: that which lies the
-/// least behind the one before it, so that they are dense near the frontier and where turns are short.
+/// The checkpoints of a session, by ascending position. When there are too many, the one that is closest to its
+/// predecessor is dropped, but never the newest.
 class Checkpoints {
    public:
     void keep(std::shared_ptr<const Checkpoint> checkpoint);
-    /// The newest that reaches `position`, or null.
+    /// Returns the newest checkpoint that reaches `position`, or null.
     std::shared_ptr<const Checkpoint> nearest(int64_t position) const;
-    /// At exactly `position`, or null.
+    /// Returns the checkpoint at exactly `position`, or null.
     std::shared_ptr<const Checkpoint> at(int64_t position) const;
-    /// Takes over those of another session, up to `position`.
+    /// Takes over the checkpoints of another session, up to `position`.
     void share(const Checkpoints& other, int64_t position);
     void clear() { kept_.clear(); }
     std::vector<int64_t> positions() const;
-    /// Forgets what lies after `position`: other tokens may follow there now.
+    /// Drops the checkpoints after `position`, since other tokens may follow there now.
     void drop_after(int64_t position);
     int64_t newest_position() const { return kept_.empty() ? 0 : kept_.back()->mark.position; }
 

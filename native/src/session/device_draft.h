@@ -1,5 +1,5 @@
 #pragma once
-// What the latest draft left on the device: the distribution q that its proposals were drawn from.
+// The latest draft's q on the device: the distribution that its proposals were drawn from.
 
 #include <cstdint>
 #include <span>
@@ -7,24 +7,24 @@
 
 namespace ds4::session {
 
-/// A device's own kernels leave the logits of a draft, bias included, in DeviceKernels::logits() until the next draft.
-/// This says which draft they are of, and what turns them into q: softmax at the temperature of the draws.
+/// A device's own kernels leave the logits of a draft, with the Markov bias, in DeviceKernels::logits() until the next
+/// draft. This class records which draft they belong to, and turns them into q, their softmax at its temperature.
 class DeviceDraft {
    public:
-    /// A draft begins: the q of the one before is gone.
+    /// Begins a draft; the q of the previous one is lost.
     void begin() {
         count_++;
         tokens_.clear();
     }
-    /// Keeps what the draft that began last drew at a temperature. `log_sums` [block] are the logarithms of the sums of
-    /// exp(logits / temperature). Returns the number of the draft, which is above 0.
+    /// Records the tokens and the temperature of the draft that began last. `log_sums` [block] are the logarithms of
+    /// the sums of exp(logits / temperature). Returns the draft's number, which is above 0.
     uint64_t keep(std::span<const int32_t> tokens, float temperature, std::vector<float> log_sums);
 
-    /// Throws RequestError unless q of the draft of this number is still on the device.
+    /// Throws RequestError unless q of the draft with this number is still on the device.
     void require(uint64_t number) const;
     /// Throws RequestError unless `proposals` are the first tokens of that draft, drawn at this temperature.
     void require_drawn(uint64_t number, std::span<const int32_t> proposals, float temperature) const;
-    /// q [block, vocab] from the logits [block, vocab], in their place.
+    /// Turns logits [block, vocab] into q [block, vocab], in place.
     std::vector<float> q(std::vector<float> logits) const;
 
    private:

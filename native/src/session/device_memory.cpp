@@ -52,7 +52,7 @@ class Scratch {
         backends_.emplace_back(ggml_backend_dev_init(backend::cpu_device(), nullptr));
     }
 
-    /// On one device that computes everything, by the CPU's own kernels or by ggml's operations alone.
+    /// Returns the bytes on one device that computes everything, with the CPU's own kernels or with ggml's ops alone.
     size_t of(bool own_kernels) const {
         Described pair(target_, drafter_);
         pair.weights.device_map = weights::all_on_cpu(pair.hp.layers, own_kernels);
@@ -116,13 +116,13 @@ class Scratch {
     std::vector<ggml_backend_ptr> backends_;
 };
 
-/// What a tensor takes: on the CPU as it lies in the file, elsewhere as the device stores it.
+/// Returns the bytes of a tensor: on the CPU those in the file, on another device those of its buffer type.
 size_t bytes_on(ggml_backend_dev_t device, const ggml_tensor* t) {
     if (device == backend::cpu_device()) return ggml_nbytes(t);
     return ggml_backend_buft_get_alloc_size(ggml_backend_dev_buffer_type(device), t);
 }
 
-/// Copies that packing makes of what the file does not have packed.
+/// Returns the bytes of the copies that packing makes of tensors that are not packed in the file.
 size_t packed_bytes(const gguf::File& file, const std::vector<weights::Packable>& packable) {
     size_t total = 0;
     for (const weights::Packable& each : packable) {

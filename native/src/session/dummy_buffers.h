@@ -1,11 +1,11 @@
 #pragma once
-// Graphs measured without the memory of what they read.
+// Buffers without memory, to measure graphs without loading weights or state.
 
 #include "ggml-cpp.h"
 
 namespace ds4::session {
 
-/// Gives tensors addresses that are never read, so that a graph can be measured without its weights and state.
+/// Gives the tensors of a context addresses that are never read, so that graphs over them can be measured.
 ggml_backend_buffer_ptr dummy_buffers(ggml_context* ctx);
 
 }  // namespace ds4::session

@@ -11,8 +11,8 @@
 
 namespace ds4::session {
 
-/// Positions below the frontier are committed. Rows past it may have been written to the rings, and are overwritten
-/// before anything reads them.
+/// The committed positions of a session. Rows past the frontier may have been written to the rings; they are
+/// overwritten before they are read.
 class Frontier {
    public:
     int64_t position() const { return std::ssize(tokens_); }
@@ -20,22 +20,22 @@ class Frontier {
     const std::vector<int32_t>& tokens() const { return tokens_; }
     /// The counters that a checkpoint or an archive keeps beside the rings.
     Mark mark() const { return {position(), written_end_, projected_, features_from_}; }
-    /// Positions below it have no features of the target, which a drafter reads.
+    /// The position below which there are no features of the target, which a drafter reads.
     int64_t features_from() const { return features_from_; }
 
-    /// Whether lowering the frontier to `target` is enough to go back there: nothing that is read has been overwritten.
+    /// Returns whether a rewind to `target` only has to lower the frontier: no row that is read there was overwritten.
     bool in_slack(int64_t target) const { return target == 0 || written_end_ - target <= state::kMaxRows; }
-    /// Committed rows that the next draft projects into its context rings, for stages that see `window` positions.
+    /// Returns how many committed rows the next draft projects into its context rings; stages see `window` positions.
     int64_t rows_to_project(int64_t window) const {
         const int64_t oldest = std::min(std::max(position() - window, features_from_), position());
         return position() - std::clamp(projected_, oldest, position());
     }
 
-    /// Notes that a forward writes `rows` rows at the frontier.
+    /// Records that a forward writes `rows` rows at the frontier.
     void write(int64_t rows) { written_end_ = std::max(written_end_, position() + rows); }
-    /// Commits rows that were written.
+    /// Commits the tokens of rows that were written.
     void append(std::span<const int32_t> ids) { tokens_.insert(tokens_.end(), ids.begin(), ids.end()); }
-    /// Notes that a draft has projected all committed rows.
+    /// Records that a draft has projected all committed rows.
     void project() { projected_ = position(); }
     /// Drops the positions from `target` on.
     void lower(int64_t target) {
@@ -45,8 +45,8 @@ class Frontier {
         if (target < projected_) projected_ = 0;
         features_from_ = std::min(features_from_, target);
     }
-    /// Takes over tokens, and the counters of rings that were restored from a checkpoint or an archive. Tokens past the
-    /// checkpoint's position may stay until the frontier is lowered.
+    /// Sets the tokens, and the counters of rings that were restored from a checkpoint or an archive. `tokens` may go
+    /// on past the checkpoint's position; lower() drops the rest.
     void restore(std::vector<int32_t> tokens, const Mark& mark) {
         tokens_ = std::move(tokens);
         written_end_ = mark.written_end;

@@ -1,5 +1,5 @@
 #pragma once
-// Built graphs by shape, least recently used out.
+// A cache of built graphs by shape; the least recently used one makes room.
 
 #include <functional>
 #include <list>
@@ -11,28 +11,28 @@
 
 namespace ds4::session {
 
-/// Graphs of one kind that a session keeps. Decode and verify alternate between a handful of shapes (how many rows,
-/// does a block end inside or not), and their lengths grow with the state.
+/// The most graphs of one kind that a session keeps. Decode and verify alternate between a few shapes, which differ in
+/// the number of rows and in completed blocks, and whose lengths grow with the state.
 constexpr size_t kGraphsKept = 24;
 
-/// A graph with the memory it runs in. Graph is a struct with a member `graph`.
+/// A graph with the memory that it runs in. Graph is a struct with a member `graph`.
 template <typename Shape, typename Graph>
 struct Plan {
     Shape shape;
     ggml_context_ptr ctx;
     Graph built;
     ggml_backend_sched_ptr scheduler;
-    size_t input_bytes = 0;  // that every run takes
+    size_t input_bytes = 0;  // bytes that every run copies to the inputs
 };
 
-/// Bytes of the inputs that a graph reads.
+/// Returns the bytes of the inputs that a graph reads.
 size_t input_bytes(ggml_context* ctx);
 
-/// A context without memory of its own for a graph of at most `nodes` nodes. Throws BackendError.
+/// Makes a context without tensor memory for a graph of at most `nodes` nodes. Throws BackendError.
 ggml_context_ptr graph_context(size_t nodes);
 ggml_backend_sched_ptr graph_scheduler(const std::vector<ggml_backend_ptr>& backends, size_t nodes);
-/// Assigns each input to the backend of the device that reads it, and the nodes that are functions of this process to
-/// the CPU, the last backend, whatever other devices say they can do.
+/// Assigns each input to the backend of the device that reads it. Assigns custom nodes, which call functions of this
+/// process, to the CPU, the last backend, even if another device claims to support them.
 void assign_nodes(ggml_backend_sched_t scheduler, ggml_cgraph* graph);
 
 /// Builds the graph of a shape and a scheduler for it; memory is not yet allocated.
@@ -52,7 +52,7 @@ class GraphCache {
     using Entry = Plan<Shape, Graph>;
     explicit GraphCache(std::function<std::unique_ptr<Entry>(const Shape&)> build) : build_(std::move(build)) {}
 
-    /// The plan of a shape, built on first use. Throws BackendError when there is no memory for it.
+    /// Returns the plan of a shape, which is built on first use. Throws BackendError if there is no memory for it.
     Entry& get(const Shape& shape) {
         for (auto it = plans_.begin(); it != plans_.end(); ++it) {
             if ((*it)->shape != shape) continue;
@@ -70,12 +70,12 @@ class GraphCache {
         return *plans_.front();
     }
 
-    /// Those kept, the most recently used first.
+    /// The plans in the cache, the most recently used first.
     const std::list<std::unique_ptr<Entry>>& kept() const { return plans_; }
 
    private:
     void make_room(const Shape& shape) {
-        // Prompt chunks need far more memory than decoding, and no two of a prompt have the same shape for long.
+        // Prompt chunks need far more memory than decoding, and their shapes are rarely used again.
         if (shape.wide()) plans_.remove_if([](const auto& p) { return p->shape.wide(); });
         while (plans_.size() >= kGraphsKept) plans_.pop_back();
     }

@@ -31,7 +31,8 @@
 
 namespace ds4 {
 
-/// The work behind Session's calls, which hold a Call meanwhile. After an error or a cancel all of it is as before.
+/// The implementation of Session, whose calls hold a Call while they run. An error or a cancel leaves the state as it
+/// was before the call.
 class Session::Impl {
    public:
     Impl(std::shared_ptr<const Model> model, const SessionOptions& options, std::shared_ptr<const Drafter> drafter);
@@ -47,20 +48,20 @@ class Session::Impl {
 
     /// Throws RequestError unless `more` can follow the frontier.
     void check_tokens(std::span<const int32_t> more) const;
-    /// Extends the frontier by `more` in chunks. `out` takes the logits [tokens, vocab], or is null. Chunks end at the
-    /// positions in `checkpoints_at`, ascending, and a checkpoint is kept there. A throw undoes all of it.
+    /// Extends the frontier by `more` in chunks. `out` receives the logits [tokens, vocab], or is null. A chunk ends,
+    /// and a checkpoint is kept, at each position in `checkpoints_at`, ascending. An exception undoes all chunks.
     void extend(std::span<const int32_t> more, float* out, const StepProgress& progress,
                 std::span<const int64_t> checkpoints_at = {});
     void rewind(int64_t position, const StepProgress& progress);
     int64_t resume_point(int64_t position) const;
     std::vector<int64_t> checkpoints() const { return checkpoints_.positions(); }
     void copy_from(const Impl& source, int64_t position, const StepProgress& progress);
-    /// The logits [vocab] of the frontier, evaluated again where nobody has them.
+    /// Returns the logits [vocab] at the frontier; evaluates the last token again if they are unknown.
     const std::vector<float>& logits();
 
     DraftBlock draft(int32_t anchor, const DraftOptions& options);
     std::vector<float> device_q(uint64_t draft);
-    /// Logits [rows, vocab] on the host; empty unless they are to be read.
+    /// Returns the logits [rows, vocab] in host memory; empty unless `read`.
     std::span<const float> verify(std::span<const int32_t> rows, bool read);
     kernels::KernelChoice kernel_choice() const;
     AcceptResult accept(const DeviceAcceptOptions& options);
@@ -68,7 +69,7 @@ class Session::Impl {
     void commit(int64_t rows);
 
     void save(const std::string& path, std::span<const int64_t> checkpoints);
-    /// Becomes the session of an archive of this model.
+    /// Restores the session from an archive, which must be of this model.
     void restore(const std::string& path, const session::Archive& archive);
 
     /// The device's own kernels; null without them.
@@ -78,18 +79,18 @@ class Session::Impl {
     std::vector<NodeTime> node_times(std::span<const int32_t> rows);
     DraftTrace draft_trace();
 
-    /// Marks the session busy; false when it was.
+    /// Marks the session busy. Returns false if it already was.
     bool begin_call() { return !busy_.exchange(true); }
     void end_call() { busy_ = false; }
     void set_cancelled(bool cancelled) { cancelled_ = cancelled; }
     void set_interrupt(std::function<bool()> interrupt) { interrupt_ = std::move(interrupt); }
     bool stop_requested();
-    /// The same for a wait, which ends with Cancelled: the request is answered.
+    /// Returns what stop_requested() does, for a wait that then ends with Cancelled, and clears the request.
     bool stop_waiting();
 
    private:
-    /// One run of a graph of `rows` rows at the frontier, which stays where it is. Returns the logits on the device,
-    /// and writes them to `out` unless it is null. Verified rows are gone before.
+    /// Runs a graph of `rows` rows at the frontier, which is not moved. Drops verified rows first. Returns the logits
+    /// on the device, and writes them to `out` unless it is null.
     const ggml_tensor* forward(std::span<const int32_t> rows, graph::Logits logits, float* out,
                                session::NodeWatch* watch = nullptr);
     /// Runs a graph; `what` names it in an error.
@@ -97,24 +98,24 @@ class Session::Impl {
                  session::Segments between);
     void throw_if_stopped();
 
-    /// Where the drafter's features come from; nothing without a drafter.
+    /// Returns the target layers that the drafter reads features from; empty without a drafter.
     graph::Taps taps() const;
     int64_t feature_capacity() const;
-    /// The block whose base logits a graph has computed, by the device's own kernels.
+    /// Draws, with the device's own kernels, the block whose base logits a graph has computed.
     DraftBlock chain_on_device(const graph::Draft& draft, int32_t anchor, const DraftOptions& options);
 
     void evaluate_chunks(std::span<const int32_t> more, float* out, const StepProgress& progress,
                          std::span<const int64_t> checkpoints_at);
-    /// Lowers the frontier to `position`, inside the rings' slack.
+    /// Lowers the frontier to `position`, which is within the rings' slack.
     void lower_frontier(int64_t position);
-    /// Runs `change`; when it throws, puts rings, frontier and logits back.
+    /// Runs `change`. If it throws, restores rings, frontier and logits.
     template <typename F>
     void or_undo(F change);
     std::shared_ptr<const session::Checkpoint> take_checkpoint() const;
     void restore(const session::Checkpoint& checkpoint, std::vector<int32_t> tokens);
     void keep_checkpoint_if_due();
 
-    std::optional<backend::ConnectionLock> closing_;  // held while the members below give memory back
+    std::optional<backend::ConnectionLock> closing_;  // held while the destructors of the members below free memory
     std::shared_ptr<const Model> model_;
     std::shared_ptr<const Drafter> drafter_;
     SessionOptions options_;
@@ -139,7 +140,7 @@ class Session::Impl {
     std::chrono::steady_clock::time_point last_poll_{};
 };
 
-/// One call of a session. A second call at the same time is a RequestError, at once.
+/// Marks a session busy during one call. The constructor throws RequestError if another call is running.
 class Busy {
    public:
     explicit Busy(Session::Impl& session);
@@ -151,8 +152,8 @@ class Busy {
     Session::Impl& session_;
 };
 
-/// A call that may talk to the session's devices: it waits for the connections to remote ones. Throws Cancelled when
-/// the session is cancelled meanwhile.
+/// Marks a session busy, and locks its connections to remote devices for one call. The constructor waits for them, and
+/// throws Cancelled if the session is cancelled meanwhile.
 class Call {
    public:
     explicit Call(Session::Impl& session);

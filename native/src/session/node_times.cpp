@@ -23,7 +23,7 @@ void add_values(const ggml_tensor* t, std::set<int32_t>& values) {
     }
 }
 
-/// How many matrices of a stack the node reads: those that its choices, a source of I32, name.
+/// Returns how many matrices of a stack (experts) a node reads: those whose ids are in its I32 sources.
 int64_t matrices_read(const ggml_tensor* node) {
     const auto stacked = [](const ggml_tensor* t) { return t && t->op == GGML_OP_NONE && t->ne[2] > 1; };
     if (std::ranges::none_of(node->src, stacked)) return 0;

@@ -1,5 +1,5 @@
 #pragma once
-// How long each node of a graph takes.
+// Measures the time of each node of a graph.
 
 #include <chrono>
 #include <unordered_map>
@@ -10,12 +10,12 @@
 
 namespace ds4::session {
 
-/// Told before and after each node, it wants every one to run by itself.
+/// Measures each node of a graph. A scheduler calls it before and after each node, and runs each node by itself.
 class NodeWatch {
    public:
-    /// Before the node (`ask`), and after it where that returned true: whether the node is to end a segment.
+    /// Called before a node (`ask`) and after it. Returns true if a segment has to end with the node.
     bool observe(ggml_tensor* node, bool ask);
-    /// In the order they ran.
+    /// The times of the nodes, in the order in which they ran.
     const std::vector<NodeTime>& found() const { return found_; }
 
    private:

@@ -6,7 +6,7 @@
 namespace ds4 {
 namespace {
 
-/// What follows tokens and logits: every ring whole, and the compressed rows finished before `position`.
+/// Visits the tensors that are saved after tokens and logits: each ring, and the compressed rows before `position`.
 template <typename F>
 void each_piece(const state::State& state, int64_t position, F visit) {
     for (ggml_tensor* ring : state.rings()) visit(ring, ggml_nbytes(ring));

@@ -1,5 +1,5 @@
 #pragma once
-// What happens between the segments that a scheduler cuts a graph into.
+// Work between the segments into which a scheduler divides a graph.
 
 #include <exception>
 #include <vector>
@@ -15,15 +15,16 @@ struct OwnNodes {
     kernels::Launcher* launcher = nullptr;
 };
 
-/// Given to a scheduler, it has a segment end with every slot and with every node that is watched, and waits for it.
+/// The callback of a scheduler: segments end at each slot and at each watched node. It runs the kernels of slots, and
+/// waits for them.
 class Segments {
    public:
     Segments(OwnNodes own, NodeWatch* watch) : own_(own), watch_(watch) {}
-    /// Nothing to do between nodes: the graph can run as a whole.
+    /// Returns whether there is nothing to do between nodes, so that the graph can run as a whole.
     bool none() const { return !watch_ && (!own_.slots || own_.slots->empty()); }
-    /// A scheduler's callback; `self` are the segments.
+    /// The function for ggml_backend_sched_set_eval_callback; `self` points to a Segments.
     static bool observe(ggml_tensor* node, bool ask, void* self);
-    /// Throws what a kernel has thrown: ggml's code cannot be thrown through.
+    /// Rethrows the exception of a kernel. It is kept until then, since exceptions must not pass through ggml's C code.
     void rethrow() const;
 
    private:

@@ -1,5 +1,5 @@
 #pragma once
-// What a session moves between host and device.
+// Counts the bytes that a session moves between host and device.
 
 #include <cstdint>
 
@@ -7,8 +7,8 @@
 
 namespace ds4::session {
 
-/// Bytes so far: inputs of graphs and what is read of their outputs. What the scheduler itself copies, for nodes that a
-/// device cannot compute, is not among them.
+/// Bytes moved so far: the inputs of graphs and the parts of outputs that are read. Copies that the scheduler makes,
+/// for nodes that a device cannot compute, are not included.
 struct Traffic {
     uint64_t to_device = 0, to_host = 0;
 
@@ -20,7 +20,7 @@ struct Traffic {
         ggml_backend_tensor_get(t, to, offset, bytes);
         to_host += bytes;
     }
-    /// All of it.
+    /// Reads the whole tensor.
     void get(const ggml_tensor* t, void* to) { get(t, to, 0, ggml_nbytes(t)); }
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the latest verify computed.
+// The rows and the logits of the latest verify.
 
 #include <cstdint>
 #include <span>
@@ -18,14 +18,14 @@ class VerifiedRows {
 
     /// Forgets the rows.
     void drop() { tokens_.clear(); }
-    /// Memory for the logits [kMaxRows, vocab] of the next verify, allocated once. Drops the rows before.
+    /// Drops the rows, and returns memory for the logits [kMaxRows, vocab] of the next verify, allocated once.
     float* host_memory() {
         drop();
         logits_.resize(static_cast<size_t>(state::kMaxRows * vocab_));
         return logits_.data();
     }
-    /// Takes over what a verify of `tokens` computed: its logits [vocab, rows] on the device, and whether they were
-    /// written to host_memory(), too.
+    /// Records a verify of `tokens`: its logits [vocab, rows] on the device, and whether they were also written to
+    /// host_memory().
     void set(std::span<const int32_t> tokens, const ggml_tensor* on_device, bool on_host) {
         tokens_.assign(tokens.begin(), tokens.end());
         on_device_ = on_device;
@@ -36,7 +36,7 @@ class VerifiedRows {
     int64_t size() const { return std::ssize(tokens_); }
     /// The ids of the rows: the anchor, then proposals.
     std::span<const int32_t> tokens() const { return tokens_; }
-    /// The ids of all rows but the anchor's; there must be rows.
+    /// The ids of all rows except the anchor. Must not be called without rows.
     std::span<const int32_t> proposals() const { return tokens().subspan(1); }
     /// Whether the logits are in host memory.
     bool on_host() const { return on_host_; }
@@ -44,7 +44,7 @@ class VerifiedRows {
     std::span<const float> logits() const { return std::span(logits_).first(tokens_.size() * vocab_); }
     /// The logits [vocab] of one row in host memory.
     std::span<const float> row(int64_t i) const { return logits().subspan(i * vocab_, vocab_); }
-    /// The logits [vocab, rows] where they were computed.
+    /// The logits [vocab, rows] on the device that computed them.
     const ggml_tensor* on_device() const { return on_device_; }
 
    private:

@@ -51,7 +51,7 @@ RowForm form_for(const ggml_tensor* down) {
     return {w.columns, kernels::takes_quantised(w.format)};
 }
 
-/// Without a shared expert it takes no room.
+/// Returns the layout of the rows between the products. Without a shared expert, its rows take no memory.
 Inner inner_of(const ggml_tensor* down, const ggml_tensor* shared_down) {
     return {form_for(down), form_for(shared_down)};
 }
