@@ -38,7 +38,6 @@ std::vector<Packing> target_packing(const gguf::File& file) {
     const ggml_context_ptr ctx(ggml_init({weights::context_size(hp), nullptr, true}));
     weights::Weights weights = weights::describe_weights(ctx.get(), file, hp);
     weights.device_map = weights::all_on_cpu(hp.layers, true);
-    weights.own_kernels = true;
     return list(file, weights::packable(weights, hp));
 }
 

@@ -2,7 +2,6 @@
 // What the handles of ds4.h hold, and how an exception becomes a status.
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -44,6 +44,8 @@ class KernelChoice {
 
     Implementation operator[](Op op) const { return by_[static_cast<size_t>(op)]; }
     bool cpu(Op op) const { return (*this)[op] == Implementation::cpu; }
+    /// Whether ds4's CPU kernels compute.
+    bool own() const { return cpu(Op::matmul); }
     /// Has a device's own kernels compute an op; `device` names it, and must outlive this.
     void use_device(Op op, const char* device);
 

@@ -3,7 +3,6 @@
 #include <random>
 
 #include "check.h"
-#include "emulator/memory.h"
 #include "emulator/open_launcher.h"
 #include "run_graph.h"
 

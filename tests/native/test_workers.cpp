@@ -1,6 +1,5 @@
 // Threads of a session: how many compute, where, and what others leave them.
 
-#include <atomic>
 #include <chrono>
 #include <thread>
 

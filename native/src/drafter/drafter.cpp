@@ -30,7 +30,7 @@ std::shared_ptr<const Drafter> Drafter::load(const std::string& path, const Mode
     loaded->connections = target.connections();
     loaded->description = drafter::describe(*loaded->file, &target.hyperparameters());
     std::vector<weights::Packable> packable;
-    if (target.weights().own_kernels) {
+    if (target.weights().head_uses_own_kernels()) {
         packable = drafter::packable(loaded->description.weights, target.hyperparameters());
     }
     const backend::ConnectionLock lock(loaded->connections.endpoints());

@@ -93,7 +93,8 @@ Draft build_draft(ggml_context* ctx, const DraftSource& source, const DraftShape
     rows.positions = d.in.positions;
     rows.inverse = d.in.inverse;
     const Shape block{hp.rows(), 0, 0, 0, 0, Logits::all, 0};
-    Context c{{ctx, d.graph, kernels::KernelChoice::of_cpu(source.target.own_kernels)}, hp.stages, block, rows};
+    Context c{
+        {ctx, d.graph, source.target.device_map.kernel_choice(source.target.device_map.head)}, hp.stages, block, rows};
     if (source.own_attention) c.b.slots = &d.slots;
     if (shape.context) write_context(c, source, d.in);
     ggml_tensor* h = collapse_head(c, w.hc_head, run_stages(c, source, d.in));

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "ds4/acceptance.h"
 #include "ds4/drafter.h"
 #include "graph/draft.h"
 #include "launcher.h"

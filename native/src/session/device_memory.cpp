@@ -31,7 +31,8 @@ struct Described {
     const drafter::Hyperparameters* drafter_numbers() const { return drafter ? &drafter->hyperparameters() : nullptr; }
 
     std::vector<weights::Packable> drafter_packable() const {
-        return weights.own_kernels ? drafter::packable(drafter->weights(), hp) : std::vector<weights::Packable>();
+        return weights.head_uses_own_kernels() ? drafter::packable(drafter->weights(), hp)
+                                               : std::vector<weights::Packable>();
     }
 
     /// Marks what would be packed, which decides who computes it.
@@ -56,7 +57,6 @@ class Scratch {
     size_t of(bool own_kernels) const {
         Described pair(target_, drafter_);
         pair.weights.device_map = weights::all_on_cpu(pair.hp.layers, own_kernels);
-        pair.weights.own_kernels = own_kernels;
         pair.mark_packed();
         ggml_context_ptr ctx(ggml_init({state::context_size(pair.hp, pair.drafter_numbers()), nullptr, true}));
         const auto layers = state::describe_state(ctx.get(), pair.hp, context_, kv_type_);

@@ -52,7 +52,9 @@ Session::Impl::Impl(std::shared_ptr<const Model> model, const SessionOptions& op
           return session::build_plan(backends_, shape, graph::node_bound(drafter_->hyperparameters()),
                                      [&](ggml_context* ctx) { return graph::build_draft(ctx, source, shape); });
       }),
+      kernel_choice_(model_->device_map().kernel_choice(model_->device_map().head)),
       verified_(model_->hyperparameters().vocab) {
+    if (device_) device_->add_to(kernel_choice_);
     backend::set_abort_callback(
         backends_.back().get(), [](void* self) { return static_cast<Impl*>(self)->stop_requested(); }, this);
 }
@@ -122,13 +124,6 @@ void Session::Impl::compute(ggml_backend_sched_t scheduler, ggml_cgraph* graph, 
         throw BackendError("running " + what + " on " + model_->device_name() +
                            " failed: " + ggml_status_to_string(status));
     }
-}
-
-kernels::KernelChoice Session::Impl::kernel_choice() const {
-    const weights::DeviceMap& device_map = model_->device_map();
-    kernels::KernelChoice choice = device_map.kernel_choice(device_map.head);
-    if (device_) device_->add_to(choice);
-    return choice;
 }
 
 graph::Taps Session::Impl::taps() const {

@@ -63,7 +63,8 @@ class Session::Impl {
     std::vector<float> device_q(uint64_t draft);
     /// Returns the logits [rows, vocab] in host memory; empty unless `read`.
     std::span<const float> verify(std::span<const int32_t> rows, bool read);
-    kernels::KernelChoice kernel_choice() const;
+    /// The implementation of each op on the head's device, decided when the session opened.
+    const kernels::KernelChoice& kernel_choice() const { return kernel_choice_; }
     AcceptResult accept(const DeviceAcceptOptions& options);
     void require_device_acceptance() const;
     void commit(int64_t rows);
@@ -127,6 +128,7 @@ class Session::Impl {
     session::GraphCache<graph::Shape, graph::Target> forwards_;
     session::GraphCache<graph::DraftShape, graph::Draft> drafts_;
     ops::ProposalDraw proposal_draw_;
+    kernels::KernelChoice kernel_choice_;
 
     session::Frontier frontier_;
     session::FrontierLogits logits_;

@@ -72,7 +72,7 @@ int64_t host_experts(int64_t cpu_moe, int64_t layers) {
 }  // namespace
 
 DeviceMap all_on_cpu(int64_t layers, bool own_kernels) {
-    return {{backend::cpu_device()}, std::vector<int>(layers, 0), 0, 0, 0, own_kernels};
+    return {{backend::cpu_device()}, std::vector<int>(layers, 0), 0, 0, 0, kernels::KernelChoice::of_cpu(own_kernels)};
 }
 
 DeviceMap make_device_map(const DeviceOptions& options, int64_t layers) {

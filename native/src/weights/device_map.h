@@ -17,14 +17,14 @@ struct DeviceMap {
     std::vector<int> layers;                  // device index of each layer
     int64_t host_experts = 0;                 // number of first layers whose routed experts the CPU computes
     int embedding = 0, head = 0;              // device indices; a drafter is on the device of the head
-    bool own_kernels = false;                 // whether the CPU computes its parts with ds4's CPU kernels
+    kernels::KernelChoice cpu_kernels = {};   // the implementation of each op on the CPU, decided at load
 
     int cpu() const { return static_cast<int>(devices.size()) - 1; }
     /// Returns whether ds4's CPU kernels compute what is on this device (a device index).
-    bool uses_own_kernels(int device) const { return own_kernels && device == cpu(); }
+    bool uses_own_kernels(int device) const { return device == cpu() && cpu_kernels.own(); }
     /// The implementation of each op on this device; a session adds the device's own kernels.
     kernels::KernelChoice kernel_choice(int device) const {
-        return kernels::KernelChoice::of_cpu(uses_own_kernels(device));
+        return device == cpu() ? cpu_kernels : kernels::KernelChoice();
     }
     bool experts_on_cpu(int64_t layer) const { return layer < host_experts || layers[layer] == cpu(); }
 };

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <optional>
 
-#include "backend/rpc_connection.h"
 #include "backend/device.h"
+#include "backend/rpc_connection.h"
 #include "backend/workers.h"
 #include "machine/numa.h"
 #include "weights/fingerprint.h"
@@ -51,7 +51,7 @@ void Model::Loaded::read(const std::string& path, const ModelOptions& options) {
     weights::assign_devices(weights, {options.device, options.split, options.cpu_moe},
                             options.repack && weights::own_kernels());
     // With ggml's kernels a result depends on the number of threads, so the number must not change.
-    if (!options.threads && weights.device_map.own_kernels) load = std::make_unique<machine::CpuLoad>(topology);
+    if (!options.threads && weights.device_map.cpu_kernels.own()) load = std::make_unique<machine::CpuLoad>(topology);
     connections = backend::Connections(weights.device_map.devices);
 }
 

@@ -55,10 +55,10 @@ std::vector<Packable> packable(const Weights& weights, const model::Hyperparamet
     for (int64_t i = 0; i < hp.layers; i++) {
         if (device_map.uses_own_kernels(device_map.layers[i]))
             add_packable(out, weights.layers[i], hp);
-        else if (device_map.own_kernels && device_map.experts_on_cpu(i))
+        else if (device_map.cpu_kernels.own() && device_map.experts_on_cpu(i))
             add_experts(out, weights.layers[i]);
     }
-    if (!weights.own_kernels) return out;
+    if (!weights.head_uses_own_kernels()) return out;
     add(out, {weights.hc_head.fn});
     if (weights.output != weights.embedding) add(out, {weights.output});  // rows of an embedding are looked up
     return out;

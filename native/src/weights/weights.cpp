@@ -25,8 +25,7 @@ Weights describe_weights(ggml_context* ctx, const gguf::File& file, const model:
 void assign_devices(Weights& weights, const DeviceOptions& options, bool own_kernels) {
     DeviceMap& device_map = weights.device_map;
     device_map = make_device_map(options, std::ssize(weights.layers));
-    device_map.own_kernels = own_kernels;
-    weights.own_kernels = device_map.uses_own_kernels(device_map.head);
+    device_map.cpu_kernels = kernels::KernelChoice::of_cpu(own_kernels);
     const ggml_tensor* rows = weights.embedding;
     if (weights.output == rows) device_map.embedding = device_map.head;
     ggml_backend_dev_t device = device_map.devices[device_map.embedding];

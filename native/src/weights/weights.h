@@ -59,8 +59,10 @@ struct Weights {
     ggml_tensor *embedding, *output, *output_norm;
     HyperConnection hc_head;
     std::vector<Layer> layers;
-    DeviceMap device_map;      // which device computes each of them
-    bool own_kernels = false;  // whether ds4's CPU kernels compute the head, and with it a drafter
+    DeviceMap device_map;  // which device computes each of them
+
+    /// Whether ds4's CPU kernels compute the head, and with it a drafter.
+    bool head_uses_own_kernels() const { return device_map.uses_own_kernels(device_map.head); }
 };
 
 /// Creates one tensor of `ctx` (a no_alloc context) for every role, with the file's shape and name. No data is set.
@@ -71,7 +73,7 @@ struct Weights {
 /// token map that is not I32), a vector that is not finite, or a token map with an expert out of range.
 Weights describe_weights(ggml_context* ctx, const gguf::File& file, const model::Hyperparameters& hp);
 
-/// Sets `device_map` and `own_kernels` of `weights`. The embedding goes to host memory when its device does not support
+/// Sets the device map of `weights`. The embedding goes to host memory when its device does not support
 /// get_rows for its type. Throws as make_device_map does.
 void assign_devices(Weights& weights, const DeviceOptions& options, bool own_kernels);
 
