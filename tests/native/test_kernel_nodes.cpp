@@ -1,6 +1,5 @@
 // Nodes that a device's own kernels compute between segments of a graph, with a device that is plain loops.
 
-
 #include "check.h"
 #include "ds4/errors.h"
 #include "run_graph.h"

@@ -81,10 +81,10 @@ class Sampler {
     /// Returns the probabilities [n_vocab] after the whole policy: they sum to 1, and removed tokens have 0. The result
     /// is valid until the next call, and the caller may overwrite it. `history` holds the tokens that the penalties
     /// look at, oldest first. A logit of -inf is a removed token.
-    /// With `ids`, the row holds candidates only: logits[i] belongs to token ids[i]. The ids are distinct, bias and penalties
-    /// apply to listed tokens only, and the first listed token wins among equals.
-    /// Throws RequestError when every token is removed, an id lies outside the vocabulary, or `ids` and `logits` differ
-    /// in length; BackendError naming the token when a logit is NaN or +inf.
+    /// With `ids`, the row holds candidates only: logits[i] belongs to token ids[i]. The ids are distinct, bias and
+    /// penalties apply to listed tokens only, and the first listed token wins among equals. Throws RequestError when
+    /// every token is removed, an id lies outside the vocabulary, or `ids` and `logits` differ in length; BackendError
+    /// naming the token when a logit is NaN or +inf.
     std::span<float> distribution(std::span<const float> logits, std::span<const int32_t> history,
                                   std::span<const int32_t> ids = {});
     /// Draws one token id, from `ids` where they are given. Throws as `distribution` does. A greedy policy makes no
