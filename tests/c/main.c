@@ -5,15 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "ds4/ds4.h"
-
-#define CHECK(condition)                                                     \
-    do {                                                                     \
-        if (!(condition)) {                                                  \
-            printf("line %d: %s (%s)\n", __LINE__, #condition, ds4_error()); \
-            exit(1);                                                         \
-        }                                                                    \
-    } while (0)
 
 enum { COUNT = 24, MOST = 15 };
 

@@ -1,7 +1,6 @@
 #include "backend/device_list.h"
 
 #include "backend/rpc_connection.h"
-#include "backend/rpc_device.h"
 #include "ggml-backend.h"
 
 namespace ds4::backend {
@@ -23,8 +22,7 @@ const char* kind_of(enum ggml_backend_dev_type type) {
 }
 
 DeviceFacts facts_of(ggml_backend_dev_t device) {
-    const std::string endpoint = endpoint_of(device);
-    const ConnectionLock lock(endpoint.empty() ? std::vector<std::string>() : std::vector{endpoint});
+    const ConnectionLock lock(endpoints_of({&device, 1}));
     ggml_backend_dev_props props;
     ggml_backend_dev_get_props(device, &props);
     return {props.name,
